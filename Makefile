@@ -1,0 +1,90 @@
+# graphsched: every target does its own set-up. `make` alone lists them.
+VENV ?= .venv
+PY := $(VENV)/bin/python
+STAMP := $(VENV)/.stamp
+# uv writes the lock files from a throw-away environment; nothing else needs it.
+UV_REQUIREMENT := uv>=0.8
+SOURCES := graphsched tests scripts benchmarks examples
+PRESENT = $(wildcard $(SOURCES))
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: $(STAMP) ## Make .venv from the lock file (no work when it is up to date)
+
+$(STAMP): pyproject.toml requirements-dev.lock scripts/setup-venv.sh
+	@scripts/setup-venv.sh $(VENV)
+	@touch $@
+
+.PHONY: demo
+demo: setup ## Schedule the openb trace offline and write a report (minutes, no Go)
+	@$(PY) examples/openb/demo.py
+
+.PHONY: cluster-demo
+cluster-demo: setup ## The same live: real etcd, kube-apiserver and kwok on loopback
+	@$(PY) examples/cluster/demo.py
+
+.PHONY: test
+test: setup ## Run the tests that need no control plane (minutes, no Go)
+	@$(PY) -m pytest -m "not cluster" $(PYTEST_ARGS)
+
+.PHONY: test-cluster
+test-cluster: setup ## Run the tests on a real control plane (builds it once)
+	@$(PY) -m pytest -m cluster $(PYTEST_ARGS)
+
+.PHONY: check
+check: setup ## Formatting, lint, types, layers and tidiness
+	@$(PY) -m ruff format --check --quiet . || { echo "check: run 'make format'" >&2; exit 1; }
+	@$(PY) -m ruff check --quiet .
+	@$(PY) -m mypy $(PRESENT)
+	@$(VENV)/bin/lint-imports --no-logo
+	@$(PY) -m pytest -q -p no:randomly tests/architecture
+
+.PHONY: format
+format: setup ## Format the sources and mend what lint can mend
+	@$(PY) -m ruff check --quiet --fix-only .
+	@$(PY) -m ruff format --quiet .
+
+.PHONY: bench
+bench: setup ## Benchmark the engine
+	@$(PY) -m benchmarks.engine
+
+.PHONY: bench-live
+bench-live: setup ## Benchmark beside kube-scheduler on a real API server
+	@$(PY) -m benchmarks.live
+
+.PHONY: generate
+generate: setup ## Regenerate the FlatBuffers code from schemas/*.fbs
+	@PATH="$(abspath $(VENV))/bin:$$PATH" scripts/generate.sh graphsched/graph/generated
+
+.PHONY: chart-test
+chart-test: setup ## Build helm once, render the chart and check it against the API's schemas
+	@$(PY) scripts/build_helm.py
+	@GRAPHSCHED_CHART_RENDER=required $(PY) -m pytest tests/chart $(PYTEST_ARGS)
+
+.PHONY: image-steps
+image-steps: setup ## Run the Dockerfile's steps on this machine
+	@scripts/image-steps.sh
+
+.PHONY: dist
+dist: setup ## Build the wheel and the sdist into dist/
+	@rm -rf dist
+	@$(PY) -m build --no-isolation --outdir dist . >/dev/null
+	@ls -1 dist
+
+.PHONY: lock
+lock: ## Regenerate the lock files from pyproject.toml
+	@UV_REQUIREMENT="$(UV_REQUIREMENT)" scripts/lock.sh
+
+.PHONY: clean
+clean: ## Remove everything that was made here
+	@rm -rf $(VENV) build dist out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

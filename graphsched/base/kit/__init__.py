@@ -1,0 +1,3 @@
+"""
+Small tools of the impure layers: clock, guarded tasks, retry.
+"""

@@ -1,0 +1,77 @@
+"""Names that stay: how a vertex and an edge are identified.
+
+A vertex is its key, `kind/name`, and an edge is `(source key, destination key, kind)`. Row numbers and rustworkx
+indices are recycled when something is deleted, so neither ever leaves the module that hands it out.
+"""
+
+from __future__ import annotations
+
+import enum
+import typing
+
+VertexKey = typing.NewType("VertexKey", str)
+"""`kind/name`, e.g. `node/gpu-0412`, `pod/default/web-7d9f`, `domain/topology.kubernetes.io/zone=a`."""
+
+
+class Kind(enum.StrEnum):
+    """What a vertex is. The value is the first part of its key."""
+
+    NODE = "node"
+    POD = "pod"
+    NAMESPACE = "namespace"
+    PRIORITY_CLASS = "priorityclass"
+    DOMAIN = "domain"
+
+
+class EdgeKind(enum.StrEnum):
+    """What an edge says. Each kind has attributes of its own, see `relations`."""
+
+    CONTAINS = "contains"
+    """A domain holds a domain or a node; made by the store from node labels, never patched in."""
+    LINK = "link"
+    """Two places can exchange data: latency, bandwidth, health."""
+    RUNS = "runs"
+    """A pod was promised a node by a decision that the cluster has not confirmed yet."""
+
+
+class EdgeID(typing.NamedTuple):
+    """Identity of an edge."""
+
+    source: VertexKey
+    target: VertexKey
+    kind: EdgeKind
+
+
+def vertex_key(kind: Kind, name: str) -> VertexKey:
+    """The key of the vertex of this kind and name."""
+    return VertexKey(f"{kind.value}/{name}")
+
+
+def node_key(name: str) -> VertexKey:
+    """The key of the node called `name`."""
+    return VertexKey("node/" + name)
+
+
+def pod_key(namespace: str, name: str) -> VertexKey:
+    """The key of the pod `name` in `namespace`."""
+    return VertexKey(f"pod/{namespace}/{name}")
+
+
+def namespace_key(name: str) -> VertexKey:
+    """The key of the namespace called `name`."""
+    return VertexKey("namespace/" + name)
+
+
+def domain_key(label: str, value: str) -> VertexKey:
+    """The key of the topology domain of nodes whose label `label` is `value`."""
+    return VertexKey(f"domain/{label}={value}")
+
+
+def kind_of(key: VertexKey) -> str:
+    """First part of the key, the value of a `Kind` when the key is well formed."""
+    return key.partition("/")[0]
+
+
+def name_of(key: VertexKey) -> str:
+    """The key without its kind: `default/web` for a pod, `n1` for a node."""
+    return key.partition("/")[2]

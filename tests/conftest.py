@@ -84,4 +84,4 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
             terminalreporter.line(nodeid)
     seed = config.getoption("randomly_seed", None)
     if terminalreporter.stats.get("failed") and isinstance(seed, int):
-        terminalreporter.line(f"the same order again: PYTEST_ARGS='-p randomly --randomly-seed={seed}'")
+        terminalreporter.line(f"the same order again: PYTEST_ARGS='--randomly-seed={seed}'")

@@ -13,6 +13,9 @@ from collections.abc import Iterator
 import hypothesis
 import pytest
 
+#: The real control plane, for tests marked `cluster`.
+pytest_plugins = ["tests.controlplane.fixtures"]
+
 FAIL_ON_SKIP = "--fail-on-skip"
 SKIPPED = pytest.StashKey[list[str]]()
 

@@ -1,0 +1,50 @@
+{{/* The name of all objects: the release's, with the chart's unless it holds it already. */}}
+{{- define "graphsched.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride -}}
+{{- else -}}
+{{- $name := default .Chart.Name .Values.nameOverride -}}
+{{- if contains $name .Release.Name -}}
+{{- .Release.Name | trunc 63 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name $name | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* What selects the pods; it never changes within a release. */}}
+{{- define "graphsched.selectorLabels" -}}
+app.kubernetes.io/name: {{ default .Chart.Name .Values.nameOverride }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "graphsched.labels" -}}
+{{ include "graphsched.selectorLabels" . }}
+app.kubernetes.io/component: scheduler
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end -}}
+
+{{- define "graphsched.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- default (include "graphsched.fullname" .) .Values.serviceAccount.name -}}
+{{- else -}}
+{{- default "default" .Values.serviceAccount.name -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "graphsched.image" -}}
+{{- if .Values.image.digest -}}
+{{- printf "%s@%s" .Values.image.repository .Values.image.digest -}}
+{{- else -}}
+{{- printf "%s:%s" .Values.image.repository (default .Chart.AppVersion .Values.image.tag) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The configuration file: what the chart sets, under what the user sets. */}}
+{{- define "graphsched.config" -}}
+{{- $http := dict "host" "0.0.0.0" "port" .Values.http.port -}}
+{{- $base := dict "schedulerName" .Values.schedulerName "http" $http -}}
+{{- mergeOverwrite $base (deepCopy .Values.config) | toYaml -}}
+{{- end -}}

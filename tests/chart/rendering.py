@@ -1,0 +1,90 @@
+"""
+The chart as files and as helm renders it.
+
+Comes in: `charts/graphsched`, and helm where it is built (`make chart-test`). Goes out: parsed values, schema and rules
+for the tests that need no helm, and rendered objects for those that do.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+from typing import Any
+
+import yaml
+
+from scripts import build_helm
+from tests.architecture import tidy
+
+CHART = tidy.ROOT / "charts" / "graphsched"
+# `make chart-test` sets it: there a missing helm is an error and not a remark.
+REQUIRED = os.environ.get("GRAPHSCHED_CHART_RENDER") == "required"
+KUBERNETES_VERSIONS = ("1.32", "1.36")
+
+Object = dict[str, Any]
+
+
+def helm() -> pathlib.Path | None:
+    """Return the helm that was built, or None."""
+    path = build_helm.helm_path()
+    return path if path.exists() else None
+
+
+def chart() -> Object:
+    """Return Chart.yaml."""
+    return _mapping((CHART / "Chart.yaml").read_text())
+
+
+def values() -> Object:
+    """Return the default values."""
+    return _mapping((CHART / "values.yaml").read_text())
+
+
+def schema() -> Object:
+    """Return the schema of the values."""
+    read: Object = json.loads((CHART / "values.schema.json").read_text())
+    return read
+
+
+def cluster_rules() -> list[Object]:
+    """Return the ClusterRole's rules, which no value changes, without rendering."""
+    text = (CHART / "templates" / "clusterrole.yaml").read_text()
+    rules: list[Object] = _mapping("rules:" + text.partition("\nrules:")[2].partition("\n{{")[0])["rules"]
+    return rules
+
+
+def merged(base: Object, changes: Object) -> Object:
+    """Lay `changes` over `base` as helm does: mappings are merged, all else is replaced."""
+    result = dict(base)
+    for key, value in changes.items():
+        below = result.get(key)
+        result[key] = merged(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
+    return result
+
+
+def run_helm(changes: Object, folder: pathlib.Path) -> subprocess.CompletedProcess[str]:
+    """Run `helm template` with `changes` over the defaults; helm's own files stay in `folder`."""
+    program = helm()
+    if program is None:
+        raise FileNotFoundError("helm is not built: run 'make chart-test'")
+    file = folder / "values.yaml"
+    file.write_text(yaml.safe_dump(changes))
+    return subprocess.run(
+        # Built outside helm's own tree it believes in Kubernetes 1.20.
+        [
+            *(program, "template", "sched", CHART, "--namespace", "graphs", "--values", file),
+            *("--kube-version", KUBERNETES_VERSIONS[-1]),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        env={"HOME": str(folder), "PATH": ""},
+    )
+
+
+def _mapping(text: str) -> Object:
+    read = yaml.safe_load(text)
+    if not isinstance(read, dict):
+        raise TypeError(f"a mapping is expected, this is {type(read).__name__}")
+    return read

@@ -1,0 +1,140 @@
+"""Turns a decoder's "Expected `str`, got `int` - at `$.spec.containers[...].name`" into the line a user can act on.
+
+The decoder does not say which element of a list or which key of a map it stumbled over. Here the object comes in a
+second time, after the failure, and an `InputError` with the exact place goes out; time does not matter any more.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from graphsched.base.values import errors
+
+_TEXT_MAPS = frozenset({"labels", "annotations", "nodeSelector", "matchLabels", "requests", "limits", "allocatable"})
+"""Maps from text to text. A null in one is a value somebody forgot, not a field left out: `gpu:` in a node selector
+must not vanish."""
+_MESSAGE = re.compile(r"(?P<problem>.*?)(?: - at (?:`(?P<key>key|value)` in )?`\$(?P<path>.*)`)?", re.DOTALL)
+_SEGMENT = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")
+_GOT = re.compile(r"Expected `(?P<expected>[^`]+)`, got `(?P<got>[^`]+)`")
+_NAMES = {
+    "str": "a text",
+    "int": "an integer",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a mapping",
+    "null": "nothing",
+    "datetime": "a time",
+    "date": "a date",
+}
+
+
+def title(kind: str, manifest: object) -> str:
+    """How users write the object: `Pod "default/web"`, or the kind alone when it has no readable name."""
+    metadata = manifest.get("metadata") if isinstance(manifest, dict) else None
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
+        return kind
+    namespace = metadata.get("namespace")
+    prefix = f"{namespace}/" if isinstance(namespace, str) and namespace else "default/" if kind == "Pod" else ""
+    return f'{kind} "{prefix}{metadata["name"]}"'
+
+
+def without_nulls(manifest: object) -> object:
+    """A copy in which fields that are null are absent, as the API reads them."""
+    if isinstance(manifest, dict):
+        return {
+            key: value if key in _TEXT_MAPS else without_nulls(value)
+            for key, value in manifest.items()
+            if value is not None
+        }
+    if isinstance(manifest, list):
+        return [without_nulls(value) for value in manifest]
+    return manifest
+
+
+def wrong_type(
+    kind: str,
+    body: type[msgspec.Struct],
+    manifest: object,
+    error: msgspec.ValidationError,
+) -> errors.InputError:
+    """The mistake behind `error`, which converting `manifest` to `body` raised."""
+    matched = _MESSAGE.fullmatch(str(error))
+    problem, path = (matched["problem"], matched["path"] or "") if matched else (str(error), "")
+    field = _locate(body, without_nulls(manifest), list(_SEGMENT.findall(path)), str(error))
+    told = _GOT.fullmatch(problem)
+    if told is None:
+        return errors.InputError(
+            title(kind, manifest), field, problem=problem, remedy="see the Kubernetes API reference"
+        )
+    expected = " or ".join(_NAMES.get(name, name) for name in told["expected"].split(" | ") if name != "null")
+    got = _NAMES.get(told["got"], told["got"])
+    subject = "a key is" if matched is not None and matched["key"] == "key" else "is"
+    remedy = (
+        "put it in quotes"
+        if told["expected"].startswith("str") and told["got"] in {"int", "float", "bool"}
+        else (f"write {expected}")
+    )
+    return errors.InputError(title(kind, manifest), field, problem=f"{subject} {got}, not {expected}", remedy=remedy)
+
+
+def _locate(body: type[msgspec.Struct], manifest: object, segments: list[tuple[str, str]], message: str) -> str:
+    """The path with each unknown index filled in: the one that still fails when it is the only one left."""
+    path = ""
+    trail: list[str | int] = []
+    for name, index in segments:
+        if name:
+            trail.append(name)
+            path += f".{name}" if path else name
+            continue
+        for key in _keys(_follow(manifest, trail)):
+            if _fails(body, _only(manifest, trail, key), message):
+                trail.append(key)
+                path += f"[{key}]" if isinstance(key, int) else f".{key}"
+                break
+        else:
+            return path + f"[{index}]"
+    return path
+
+
+def _keys(container: object) -> Iterator[str | int]:
+    if isinstance(container, dict):
+        yield from (key for key in container if isinstance(key, str))
+    elif isinstance(container, list):
+        yield from range(len(container))
+
+
+def _follow(manifest: object, trail: list[str | int]) -> object:
+    for step in trail:
+        if isinstance(manifest, dict) and isinstance(step, str):
+            manifest = manifest.get(step)
+        elif isinstance(manifest, list) and isinstance(step, int) and step < len(manifest):
+            manifest = manifest[step]
+        else:
+            return None
+    return manifest
+
+
+def _only(manifest: object, trail: list[str | int], key: str | int) -> object:
+    """The manifest with nothing beside `key` in the list or map at `trail`; earlier list elements stay in place."""
+    if not trail:
+        if isinstance(manifest, dict):
+            return {key: manifest[key]}
+        return [manifest[key]] if isinstance(manifest, list) and isinstance(key, int) else manifest
+    step, rest = trail[0], trail[1:]
+    if isinstance(manifest, dict) and isinstance(step, str):
+        return {**manifest, step: _only(manifest[step], rest, key)}
+    if isinstance(manifest, list) and isinstance(step, int):
+        return [_only(manifest[step], rest, key)]
+    return manifest
+
+
+def _fails(body: type[msgspec.Struct], manifest: object, message: str) -> bool:
+    try:
+        msgspec.convert(manifest, body)
+    except msgspec.ValidationError as error:
+        return str(error) == message
+    return False

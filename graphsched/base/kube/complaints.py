@@ -1,6 +1,6 @@
 """Turns a decoder's "Expected `str`, got `int` - at `$.spec.containers[...].name`" into the line a user can act on.
 
-The decoder does not say which element of a list or which key of a map it stumbled over. Here the object comes in a
+The decoder does not say which element of a list or which key of a map it X the object comes in a
 second time, after the failure, and an `InputError` with the exact place goes out; time does not matter any more.
 """
 
@@ -82,29 +82,26 @@ def wrong_type(
 
 
 def _locate(body: type[msgspec.Struct], manifest: object, segments: list[tuple[str, str]], message: str) -> str:
-    """The path with each unknown index filled in: the one that still fails when it is the only one left."""
+    """The path with each unknown map key filled in: the one that still fails when it is the only one left."""
     path = ""
     trail: list[str | int] = []
     for name, index in segments:
-        if name:
-            trail.append(name)
-            path += f".{name}" if path else name
-            continue
-        for key in _keys(_follow(manifest, trail)):
-            if _fails(body, _only(manifest, trail, key), message):
-                trail.append(key)
-                path += f"[{key}]" if isinstance(key, int) else f".{key}"
-                break
-        else:
-            return path + f"[{index}]"
+        step: str | int = name or index
+        if index == "...":
+            failing = (
+                key for key in _keys(_follow(manifest, trail)) if _fails(body, _only(manifest, trail, key), message)
+            )
+            step = next(failing, index)
+        elif index:
+            step = int(index)
+        trail.append(step)
+        path += f"[{step}]" if isinstance(step, int) else f".{step}" if path else step
     return path
 
 
-def _keys(container: object) -> Iterator[str | int]:
+def _keys(container: object) -> Iterator[str]:
     if isinstance(container, dict):
         yield from (key for key in container if isinstance(key, str))
-    elif isinstance(container, list):
-        yield from range(len(container))
 
 
 def _follow(manifest: object, trail: list[str | int]) -> object:
@@ -118,17 +115,15 @@ def _follow(manifest: object, trail: list[str | int]) -> object:
     return manifest
 
 
-def _only(manifest: object, trail: list[str | int], key: str | int) -> object:
-    """The manifest with nothing beside `key` in the list or map at `trail`; earlier list elements stay in place."""
+def _only(manifest: object, trail: list[str | int], key: str) -> object:
+    """The manifest with nothing beside `key` in the map at `trail`."""
     if not trail:
-        if isinstance(manifest, dict):
-            return {key: manifest[key]}
-        return [manifest[key]] if isinstance(manifest, list) and isinstance(key, int) else manifest
+        return {key: manifest[key]} if isinstance(manifest, dict) else manifest
     step, rest = trail[0], trail[1:]
     if isinstance(manifest, dict) and isinstance(step, str):
         return {**manifest, step: _only(manifest[step], rest, key)}
     if isinstance(manifest, list) and isinstance(step, int):
-        return [_only(manifest[step], rest, key)]
+        return [*manifest[:step], _only(manifest[step], rest, key), *manifest[step + 1 :]]
     return manifest
 
 

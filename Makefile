@@ -73,7 +73,7 @@ chart-test: setup ## Build helm once, render the chart and check it against the 
 
 .PHONY: image-steps
 image-steps: setup ## Run the Dockerfile's steps on this machine
-	@scripts/image-steps.sh
+	@$(PY) scripts/image_steps.py
 
 .PHONY: dist
 dist: setup ## Build the wheel and the sdist into dist/

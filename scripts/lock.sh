@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Write requirements.lock (run time) and requirements-dev.lock (all of it) from pyproject.toml.
+# Write the lock files from pyproject.toml: requirements.lock (run time), requirements-dev.lock (all of it) and
+# requirements-build.lock (what builds the wheel in the image).
 #
 # Every requirement is pinned and hashed, for every platform and Python from 3.11 on. The dev lock is resolved under
 # the run-time lock, so the tests run with what is shipped. No index or host is written. LOCK_ARGS=--upgrade moves on.
@@ -17,3 +18,10 @@ compile() {
 }
 compile pyproject.toml --output-file requirements.lock
 compile pyproject.toml --extra dev --constraint requirements.lock --output-file requirements-dev.lock
+
+"$tools/bin/python" - <<'PYTHON' >"$tools/build.in"
+import pathlib, re
+block = re.search(r"^requires = (\[.*?\])$", pathlib.Path("pyproject.toml").read_text(), re.MULTILINE)
+print("\n".join(re.findall(r'"([^"]+)"', block[1])))
+PYTHON
+compile --no-annotate "$tools/build.in" --constraint requirements-dev.lock --output-file requirements-build.lock

@@ -69,7 +69,7 @@ class Placed(msgspec.Struct, frozen=True, gc=False):
         labels: Its labels, interned.
         row: The row of its node; -1 when the node is not known: such a pod is kept and counts nowhere.
         deleting: Whether it is terminating.
-        spec: The interned spec when it owns terms, else None.
+        spec: Its spec, interned; read for the terms it owns, None for none.
     """
 
     namespace: str
@@ -77,11 +77,6 @@ class Placed(msgspec.Struct, frozen=True, gc=False):
     row: int
     deleting: bool = False
     spec: pods.Spec | None = None
-
-
-def placed(pod: pods.Pod, *, row: int) -> Placed:
-    """The record of this pod on this row."""
-    return Placed(pod.namespace, pod.labels, row, pod.deleting, pod.spec if owners.has_terms(pod.spec) else None)
 
 
 class _Live:
@@ -138,15 +133,16 @@ class MatcherIndex:
         """The pod is placed, or is known to be elsewhere or otherwise than before."""
         profile = self._profile(pod.namespace, pod.labels)
         record = placements.Record(profile.number, pod.row, pod.deleting)
-        if self._placements.get(key) == record and self._specs.get(key) is pod.spec:
+        spec = pod.spec if pod.spec is not None and owners.has_terms(pod.spec) else None
+        if self._placements.get(key) == record and self._specs.get(key) is spec:
             return
         profile.pods += 1
         self.unplace(key)
         self._placements.put(key, record)
         self._count(profile, pod.row, 1, deleting=pod.deleting)
-        if pod.spec is not None:
-            self._specs[key] = pod.spec
-            self._owners.hold(pod.spec, pod.row)
+        if spec is not None:
+            self._specs[key] = spec
+            self._owners.hold(spec, pod.row)
 
     def unplace(self, key: keys.VertexKey) -> None:
         """The pod is placed no more; nothing happens for one that was not."""

@@ -1,12 +1,12 @@
-"""From labels to the selectors that may match them.
+"""From labels to the selectors that match them.
 
 A thousand matchers are alive and a pod with new labels arrives: all but a few can be ruled out without looking at them.
 Each selector is filed under one requirement it can not do without, the most selective it has: an `In` under each of its
 `(key, value)` pairs, an `Exists` under its key. Selectors without any such requirement (empty, or negative only) form a
-short residual list that is always looked at.
+short residual list that is always looked at. What is left of the requirements is evaluated on those found.
 
-Comes in: selectors under a number. Goes out: `candidates(labels)`, a superset of those that match; the caller evaluates
-them. Invariant: nothing that matches is missing from the candidates.
+Comes in: selectors under a number. Goes out: `matching(labels)`, exactly those that match. Invariant: every selector is
+found through its anchor or is residual; nothing else is ever looked at.
 """
 
 from __future__ import annotations
@@ -58,13 +58,37 @@ class LiveKeys:
         self._frozen = None
 
 
+class _Filed:
+    """A selector: what it is filed under, and what remains to be evaluated on those found there."""
+
+    __slots__ = ("anchors", "by_value", "keys", "rest")
+
+    def __init__(
+        self,
+        anchors: frozenset[_Anchor] | None,
+        rest: tuple[labels.Requirement, ...],
+        keys: frozenset[str],
+    ) -> None:
+        self.anchors = anchors
+        self.by_value = anchors is None or not any(isinstance(anchor, str) for anchor in anchors)
+        self.rest = rest
+        self.keys = keys
+
+    def met_by(self, pod_labels: labels.Labels) -> bool:
+        """Whether what remains is met by labels that hold an anchor."""
+        if not self.rest:
+            return True
+        mapping = dict(pod_labels)
+        return all(requirement.holds(mapping.get(requirement.key)) for requirement in self.rest)
+
+
 class SelectorIndex:
-    """Selectors under numbers, found by the labels they may match."""
+    """Selectors under numbers, found by the labels they match."""
 
     def __init__(self, live_keys: LiveKeys) -> None:
         """`live_keys` is told of every label key that a selector here reads."""
         self._live_keys = live_keys
-        self._filed: dict[int, tuple[tuple[_Anchor, ...] | None, tuple[str, ...]]] = {}
+        self._filed: dict[int, _Filed] = {}
         self._buckets: dict[_Anchor, set[int]] = {}
         self._residual: set[int] = set()
 
@@ -74,10 +98,9 @@ class SelectorIndex:
 
     def add(self, number: int, requirements: tuple[labels.Requirement, ...]) -> None:
         """File the conjunction of these requirements under `number`, which is not in use."""
-        anchors = self._anchors(requirements)
-        keys = tuple(sorted({requirement.key for requirement in requirements}))
-        self._filed[number] = anchors, keys
-        self._live_keys.use(keys)
+        anchors, rest = self._split(requirements)
+        filed = self._filed[number] = _Filed(anchors, rest, frozenset(part.key for part in requirements))
+        self._live_keys.use(filed.keys)
         if anchors is None:
             self._residual.add(number)
             return
@@ -86,33 +109,52 @@ class SelectorIndex:
 
     def remove(self, number: int) -> None:
         """Forget the selector filed under `number`."""
-        anchors, keys = self._filed.pop(number)
-        self._live_keys.drop(keys)
-        if anchors is None:
+        filed = self._filed.pop(number)
+        self._live_keys.drop(filed.keys)
+        if filed.anchors is None:
             self._residual.discard(number)
             return
-        for anchor in anchors:
+        for anchor in filed.anchors:
             bucket = self._buckets[anchor]
             bucket.discard(number)
             if not bucket:
                 del self._buckets[anchor]
 
-    def candidates(self, pod_labels: labels.Labels) -> list[int]:
-        """Numbers of all selectors that may match these labels, ascending, each once."""
+    def matching(self, pod_labels: labels.Labels) -> list[int]:
+        """Numbers of all selectors that match these labels, ascending, each once."""
         if not self._filed:
             return []
         found = set(self._residual)
         if self._buckets:
             for pair in pod_labels:
                 found.update(self._buckets.get(pair, ()), self._buckets.get(pair[0], ()))
-        return sorted(found)
+        return sorted(number for number in found if self._filed[number].met_by(pod_labels))
 
-    def _anchors(self, requirements: tuple[labels.Requirement, ...]) -> tuple[_Anchor, ...] | None:
-        """What to file the conjunction under; None puts it on the residual list."""
-        choices = [anchors for anchors in map(_anchors_of, requirements) if anchors is not None]
-        return min(choices, key=self._cost, default=None)
+    def matches(self, number: int, pod_labels: labels.Labels) -> bool:
+        """Whether the selector under `number` matches these labels."""
+        filed = self._filed[number]
+        anchors = filed.anchors
+        if (
+            anchors is not None
+            and anchors.isdisjoint(pod_labels)
+            and anchors.isdisjoint([key for key, _ in pod_labels])
+        ):
+            return False
+        return filed.met_by(pod_labels)
 
-    def _cost(self, anchors: tuple[_Anchor, ...]) -> tuple[bool, int, int]:
+    def _split(
+        self, requirements: tuple[labels.Requirement, ...]
+    ) -> tuple[frozenset[_Anchor] | None, tuple[labels.Requirement, ...]]:
+        """What to file the conjunction under (None: the residual list), and the requirements this does not settle."""
+        choices = [(anchors, part) for part in requirements if (anchors := _anchors_of(part)) is not None]
+        if not choices:
+            return None, requirements
+        anchors, anchored = min(choices, key=lambda choice: self._cost(choice[0]))
+        if anchored.operator in {labels.Operator.GT, labels.Operator.LT}:
+            return anchors, requirements
+        return anchors, tuple(part for part in requirements if part is not anchored)
+
+    def _cost(self, anchors: frozenset[_Anchor]) -> tuple[bool, int, int]:
         # A bare key is carried by more pods than a list of values. Among lists of one length the least crowded is best:
         # `app=web` rather than `env=production`.
         return (
@@ -122,12 +164,12 @@ class SelectorIndex:
         )
 
 
-def _anchors_of(requirement: labels.Requirement) -> tuple[_Anchor, ...] | None:
-    """What labels must hold for the requirement to be met; None when the absence of the label meets it."""
+def _anchors_of(requirement: labels.Requirement) -> frozenset[_Anchor] | None:
+    """What labels must hold one of for the requirement to be met; None when the absence of the label meets it."""
     match requirement.operator:
         case labels.Operator.IN:
-            return tuple((requirement.key, value) for value in dict.fromkeys(requirement.values))
+            return frozenset((requirement.key, value) for value in requirement.values)
         case labels.Operator.EXISTS | labels.Operator.GT | labels.Operator.LT:
-            return (requirement.key,)
+            return frozenset((requirement.key,))
         case labels.Operator.NOT_IN | labels.Operator.DOES_NOT_EXIST:
             return None

@@ -13,7 +13,7 @@ would count (`audit` does that loop, and the tests compare after any sequence of
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -53,6 +53,10 @@ class Matcher(msgspec.Struct, frozen=True, gc=False):
     def by_namespace_labels(self) -> bool:
         """Whether the labels of namespaces play a part."""
         return any(scope.namespace_selector is not None for scope in self.scopes)
+
+    def covers(self, namespace: str, namespace_labels: labels.Labels) -> bool:
+        """Whether pods of this namespace may count."""
+        return all(scope.covers(namespace, namespace_labels) for scope in self.scopes)
 
     def selects(self, pod_labels: labels.Labels, *, namespace: str, namespace_labels: labels.Labels) -> bool:
         """Whether a pod that is not terminating counts."""
@@ -171,12 +175,14 @@ class MatcherIndex:
         if before == self._namespace_labels(name):
             return
         moved: dict[int, _Live] = {}
-        concerned = [live for live in self._live.values() if live.matcher.by_namespace_labels]
+        concerned = [
+            live for live in self._live.values() if live.matcher.by_namespace_labels and not live.matcher.hopeless
+        ]
         for profile in self._profiles.values() if concerned else ():
             if profile.namespace == name:
                 self._resolve_again(profile, concerned, moved)
         for live in moved.values():
-            self._recount(live)
+            self._recount(live, (profile for profile in self._profiles.values() if live in profile.matched))
 
     # Matchers, from the classes that decisions compile.
 
@@ -195,10 +201,10 @@ class MatcherIndex:
         live = self._live[number] = _Live(number, matcher)
         if not matcher.hopeless:
             self._selectors.add(number, matcher.requirements)
-            for profile in self._profiles.values():
-                if self._selects(live, profile):
-                    profile.matched.append(live)
-            self._recount(live)
+            selected = [profile for profile in self._profiles.values() if self._selects(live, profile)]
+            for profile in selected:
+                profile.matched.append(live)
+            self._recount(live, selected)
         return number
 
     def release(self, number: int) -> None:
@@ -273,7 +279,7 @@ class MatcherIndex:
                 profile = self._profile_at[record.profile]
                 if profile is None:
                     yield f"a placed pod has profile {record.profile}, which is gone"
-                elif record.row >= 0 and self._selects(live, profile) and not (live.spread and record.deleting):
+                elif record.row >= 0 and self._selects_plainly(live, profile) and not (live.spread and record.deleting):
                     expected[record.row] = expected.get(record.row, 0) + 1
             if live.tally.as_dict() != expected or live.tally.total != sum(expected.values()):
                 yield f"matcher {number} counts {live.tally.as_dict()} per row, there are {expected}"
@@ -301,14 +307,15 @@ class MatcherIndex:
 
     def _matched(self, namespace: str, pod_labels: labels.Labels) -> list[_Live]:
         namespace_labels = self._namespace_labels(namespace)
-        candidates = (self._live[number] for number in self._selectors.candidates(pod_labels))
-        return [
-            live
-            for live in candidates
-            if live.matcher.selects(pod_labels, namespace=namespace, namespace_labels=namespace_labels)
-        ]
+        chosen = (self._live[number] for number in self._selectors.matching(pod_labels))
+        return [live for live in chosen if live.matcher.covers(namespace, namespace_labels)]
 
     def _selects(self, live: _Live, profile: _Profile) -> bool:
+        return self._selectors.matches(live.number, profile.labels) and live.matcher.covers(
+            profile.namespace, self._namespace_labels(profile.namespace)
+        )
+
+    def _selects_plainly(self, live: _Live, profile: _Profile) -> bool:
         return live.matcher.selects(
             profile.labels,
             namespace=profile.namespace,
@@ -330,11 +337,9 @@ class MatcherIndex:
                 profile.matched.remove(live)
             moved[live.number] = live
 
-    def _recount(self, live: _Live) -> None:
-        profiles = [profile.number for profile in self._profiles.values() if live in profile.matched]
-        live.tally = tallies.Tally(
-            self._placements.counts(profiles, rows=self._rows, deleting_too=not live.spread),
-        )
+    def _recount(self, live: _Live, selected: Iterable[_Profile]) -> None:
+        numbers = [profile.number for profile in selected]
+        live.tally = tallies.Tally(self._placements.counts(numbers, rows=self._rows, deleting_too=not live.spread))
 
     @staticmethod
     def _count(profile: _Profile, row: int, amount: int, *, deleting: bool) -> None:

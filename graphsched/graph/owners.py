@@ -134,12 +134,10 @@ class OwnerIndex:
         if not len(index):
             return []
         hits = []
-        for number in index.candidates(pod_labels):
+        for number in index.matching(pod_labels):
             entry = self._by_number[number]
-            if not entry.tally.total:
-                continue
             term = entry.term
-            if term.scope.selects(pod_labels, namespace=namespace, namespace_labels=namespace_labels):
+            if entry.tally.total and term.scope.covers(namespace, namespace_labels):
                 hits.append(Hit(term.topology_key, term.weight, entry.tally.dense(rows)))
         return hits
 

@@ -1,0 +1,239 @@
+"""The cycle: one pod, one view, one decision.
+
+`app/loop` and `app/simulate` call `decide`; `evaluate` is the same question with every node's answer written out. All the
+branches live here, the vectors in `constraints`, `scoring` and `classes`. Nothing is read but the view, nothing is
+changed but the class cache, and equal input gives equal output: ties go to the first node by name.
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from graphsched.base.values import pods, status
+from graphsched.decision import classes, names, profile, trace
+from graphsched.decision.constraints import check, identity, walk
+from graphsched.decision.scoring import scores
+from graphsched.graph import view
+
+RUNNERS_UP = 2
+"""How many further nodes a decision names."""
+
+CLASSES_MAX = 1024
+"""Classes kept: at 5,000 nodes one takes about 300 kB."""
+
+
+class Decider:
+    """Decides for one profile.
+
+    Attributes:
+        settings: The profile.
+        classes: The class cache, with its statistics.
+    """
+
+    def __init__(self, settings: profile.Profile | None = None, *, classes_max: int = CLASSES_MAX) -> None:
+        self.settings = settings or profile.Profile()
+        self.classes = classes.Classes(self.settings, classes_max=classes_max)
+
+    def decide(self, graph: view.View, pod: pods.Pod) -> trace.Decision:
+        """Choose a node, or say why there is none.
+
+        Raises:
+            StaleViewError: The store has moved on since the view was made.
+        """
+        refused = prefilter(pod)
+        if refused is not None:
+            return _nowhere(graph, pod, _whole(graph, refused))
+        found = self.classes.get(graph, pod.spec)
+        key = self._outside(graph, pod, found)
+        feasible = int(np.count_nonzero(key >= 0))
+        if not feasible:
+            return _nowhere(graph, pod, self._diagnose(graph, pod))
+        row = graph.columns.rows.get(pod.nominated, -1) if pod.nominated else -1
+        nominated = row >= 0 and key[row] >= 0
+        if not nominated:
+            row = int(key.argmax())
+        return trace.Decision(
+            pod=pod.key,
+            uid=pod.uid,
+            generation=graph.generation,
+            node=graph.columns.names[row],
+            devices=graph.devices.choose(row, pod.spec.gpu) if pod.spec.gpu is not None else (),
+            score=0 if nominated or feasible == 1 else int(found.totals[row]),
+            feasible=feasible,
+            runners_up=_next_best(graph, key, row) if feasible > 1 else (),
+        )
+
+    def evaluate(self, graph: view.View, pod: pods.Pod) -> trace.Evaluation:
+        """Every node's verdict, evaluated anew without the class cache.
+
+        Raises:
+            StaleViewError: The store has moved on since the view was made.
+        """
+        refused = prefilter(pod)
+        if refused is not None:
+            verdict = trace.Verdict(refused)
+            verdicts = dict.fromkeys(sorted(graph.columns.rows), verdict)
+            return trace.Evaluation(pod.key, graph.generation, verdicts, refused, (), _whole(graph, refused))
+        attributed = self._attribute(graph, pod)
+        passed = (attributed.plugin < 0) & graph.columns.live
+        by_plugin = self._scores(graph, pod, passed)
+        verdicts = {}
+        for name, row in sorted(graph.columns.rows.items()):
+            if passed[row]:
+                scored = {plugin: int(values[row]) for plugin, values in by_plugin.items()}
+                verdicts[name] = trace.Verdict(status.SUCCESS, scored, sum(scored.values()))
+            else:
+                by = attributed.plugins[attributed.plugin[row]]
+                code = status.Code(int(attributed.codes[row]))
+                verdicts[name] = trace.Verdict(status.Status(code, attributed.reasons(row), by))
+        top = max((verdict.total for verdict in verdicts.values() if verdict.status.ok), default=None)
+        best = tuple(name for name, verdict in verdicts.items() if verdict.status.ok and verdict.total == top)
+        diagnosis = None if best else _diagnosis(graph, pod, attributed)
+        return trace.Evaluation(pod.key, graph.generation, verdicts, None, best, diagnosis)
+
+    def _outside(self, graph: view.View, pod: pods.Pod, found: classes.Class) -> trace.Scores:
+        """The class's keys, less the nodes that checks outside the class refuse."""
+        key = found.key
+        subject = self._subject(pod)
+        if graph.matchers.owned_anti_affinity(pod.namespace, pod.labels):
+            for each in walk.OUTSIDE:
+                key = np.where(each.passes(graph, subject, slice(None)), key, -1)
+        crowded = _with_nominated(graph, pod)
+        if crowded is not None:
+            rows = np.array(
+                [graph.columns.rows[name] for name in graph.nominated if name in graph.columns.rows], np.intp
+            )
+            planned = walk.plan([each for each in self._enabled() if not each.static], subject)
+            key = key.copy()
+            key[rows] = np.where(walk.mask(crowded, subject, planned, rows), key[rows], -1)
+        return key
+
+    def _diagnose(self, graph: view.View, pod: pods.Pod) -> trace.Diagnosis:
+        return _diagnosis(graph, pod, self._attribute(graph, pod))
+
+    def _attribute(self, graph: view.View, pod: pods.Pod) -> walk.Attributed:
+        crowded = _with_nominated(graph, pod)
+        return walk.attribute(crowded or graph, self._subject(pod), [_Narrowed(), *self._enabled()])
+
+    def _scores(self, graph: view.View, pod: pods.Pod, passed: trace.Mask) -> dict[str, trace.Scores]:
+        """Plugin → weighted normalised score a row, for the plugins that do not skip."""
+        subject = self._subject(pod)
+        by_plugin: dict[str, trace.Scores] = {}
+        for each in classes.score_plugins(self.settings):
+            if each.applies(subject):
+                raw = each.raw(graph, subject, slice(None))
+                greatest = int(raw.max(where=passed, initial=0))
+                by_plugin[each.plugin] = (
+                    scores.normalise(raw, greatest, each.normalised) * self.settings.weights[each.plugin]
+                )
+        return by_plugin
+
+    def _subject(self, pod: pods.Pod) -> check.Subject:
+        joined = classes.subject_of(pod.spec, self.settings)
+        return msgspec.structs.replace(joined, namespace=pod.namespace, labels=pod.labels)
+
+    def _enabled(self) -> list[check.Check]:
+        return [each for each in walk.IN_ORDER if each.plugin not in self.settings.disabled]
+
+
+class _Narrowed:
+    """Nodes that PreFilter cut away because required affinity pins other names. They have no plugin of their own."""
+
+    plugin = ""
+    static = True
+    after: tuple[str, ...] = ()
+    reason = f"node(s) didn't satisfy plugin(s) [{names.NODE_AFFINITY}]"
+
+    def applies(self, subject: check.Subject) -> bool:
+        """Where every required term pins names."""
+        return bool(identity.pinned_names(subject.spec.affinity))
+
+    def passes(self, graph: view.View, subject: check.Subject, rows: check.Rows) -> trace.Mask:
+        """Bool for each row: it is one of the pinned nodes."""
+        mask = np.zeros(graph.columns.capacity, np.bool_)
+        for name in identity.pinned_names(subject.spec.affinity) or ():
+            row = graph.columns.rows.get(name)
+            if row is not None:
+                mask[row] = True
+        return mask[rows]
+
+    def refusals(self, graph: view.View, subject: check.Subject, rows: check.Rows) -> list[check.Refusal]:
+        """All the others."""
+        return [check.Refusal(self.reason, ~self.passes(graph, subject, rows), unresolvable=True)]
+
+
+def prefilter(pod: pods.Pod) -> status.Status | None:
+    """The refusal of the pod as a whole, whatever the nodes; None when they decide."""
+    missing = unsupported(pod.spec)
+    if missing:
+        reasons = tuple(f"graph-scheduler does not support {what} yet" for what in missing)
+        return status.Status(status.Code.UNRESOLVABLE, reasons, names.UNSUPPORTED)
+    pinned = identity.pinned_names(pod.spec.affinity)
+    if pinned is not None and not pinned:
+        return status.Status(status.Code.UNRESOLVABLE, ("pod affinity terms conflict",), names.NODE_AFFINITY)
+    return None
+
+
+def unsupported(spec: pods.Spec) -> tuple[str, ...]:
+    """What the spec asks for and this version does not evaluate, in words, sorted."""
+    asked = {
+        "pod affinity": bool(spec.pod_affinity or spec.preferred_pod_affinity),
+        "pod anti-affinity": bool(spec.pod_anti_affinity or spec.preferred_pod_anti_affinity),
+        "topology spread constraints": bool(spec.spread),
+    }
+    return tuple(sorted([*(what for what, present in asked.items() if present), *spec.claims]))
+
+
+def _with_nominated(graph: view.View, pod: pods.Pod) -> view.View | None:
+    """The view with the pods that are nominated to a node and at least as important counted there; None without any."""
+    waiting = [
+        (other, name)
+        for name, others in graph.nominated.items()
+        for key, other in others.items()
+        if key != pod.key and other.priority >= pod.priority
+    ]
+    return graph.with_changes(added=waiting) if waiting else None
+
+
+def _next_best(graph: view.View, key: trace.Scores, chosen: int) -> tuple[str, ...]:
+    """Names of the best nodes after the chosen one."""
+    rest = key.copy()
+    rest[chosen] = -1
+    found: list[str] = []
+    for _ in range(RUNNERS_UP):
+        row = int(rest.argmax())
+        if rest[row] < 0:
+            break
+        found.append(graph.columns.names[row])
+        rest[row] = -1
+    return tuple(found)
+
+
+def _nowhere(graph: view.View, pod: pods.Pod, diagnosis: trace.Diagnosis) -> trace.Decision:
+    return trace.Decision(pod.key, pod.uid, graph.generation, diagnosis=diagnosis)
+
+
+def _whole(graph: view.View, refused: status.Status) -> trace.Diagnosis:
+    return trace.Diagnosis(
+        nodes=len(graph.columns.rows),
+        plugins=(refused.by,),
+        prefilter=refused,
+        helpful=refused.code is status.Code.UNSCHEDULABLE,
+    )
+
+
+def _diagnosis(graph: view.View, pod: pods.Pod, attributed: walk.Attributed) -> trace.Diagnosis:
+    counts: dict[str, int] = {}
+    for refusals in attributed.refusals:
+        for refusal in refusals:
+            counts[refusal.reason] = counts.get(refusal.reason, 0) + int(np.count_nonzero(refusal.mask))
+    plugins = {plugin for plugin in attributed.plugins if plugin}
+    if identity.pinned_names(pod.spec.affinity):
+        plugins.add(names.NODE_AFFINITY)
+    return trace.Diagnosis(
+        nodes=len(graph.columns.rows),
+        reasons=tuple(sorted(counts.items(), key=lambda entry: f"{entry[1]} {entry[0]}")),
+        plugins=tuple(sorted(plugins)),
+        helpful=bool((attributed.codes == status.Code.UNSCHEDULABLE).any()),
+    )

@@ -1,0 +1,23 @@
+"""Names of the plugins, in the order in which kube-scheduler's default profile runs their filters.
+
+They are part of the machine interface: refusals, scores, metrics and the queue's wake-up table go by them. The last two
+are this project's own.
+"""
+
+from __future__ import annotations
+
+SCHEDULING_GATES = "SchedulingGates"
+NODE_UNSCHEDULABLE = "NodeUnschedulable"
+NODE_NAME = "NodeName"
+TAINT_TOLERATION = "TaintToleration"
+NODE_AFFINITY = "NodeAffinity"
+NODE_PORTS = "NodePorts"
+NODE_RESOURCES_FIT = "NodeResourcesFit"
+INTER_POD_AFFINITY = "InterPodAffinity"
+BALANCED_ALLOCATION = "NodeResourcesBalancedAllocation"
+IMAGE_LOCALITY = "ImageLocality"
+NODE_DECLARED_FEATURES = "NodeDeclaredFeatures"
+GPU_DEVICES = "GraphDevices"
+"""The ledger of shareable GPUs."""
+UNSUPPORTED = "GraphUnsupported"
+"""Refuses what this version does not evaluate, so that it is never ignored."""

@@ -1,0 +1,48 @@
+"""The profile: weights and arguments of the plugins, fixed for the life of a `Decider`.
+
+The defaults are kube-scheduler 1.36's default profile. `app/settings` and `evaluate` make other ones out of a
+KubeSchedulerConfiguration; what this version can not honour is refused there, with the field's name.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from graphsched.base.values import nodes, pods
+from graphsched.decision import names
+
+DEFAULT_WEIGHTS: dict[str, int] = {
+    names.TAINT_TOLERATION: 3,
+    names.NODE_AFFINITY: 2,
+    names.NODE_RESOURCES_FIT: 1,
+    names.BALANCED_ALLOCATION: 1,
+    names.IMAGE_LOCALITY: 1,
+}
+
+ResourceWeights = tuple[tuple[str, int], ...]
+
+
+class Profile(msgspec.Struct, frozen=True, gc=False):
+    """How one schedulerName decides.
+
+    Attributes:
+        scheduler_name: The schedulerName it serves.
+        weights: Plugin → weight of its score; a plugin with weight 0 or left out does not score.
+        disabled: Plugins whose filters do not run.
+        allocation: Resource → weight of the least-allocated score.
+        balance: Resources whose balance is scored.
+        ignored_resources: Extended resources the fit filter passes over.
+        ignored_groups: Prefixes (before the `/`) of such resources.
+        added_affinity: Node affinity every pod must satisfy as well; None for none.
+        added_preferred: Preferred node affinity added to every pod's.
+    """
+
+    scheduler_name: str = "graph-scheduler"
+    weights: dict[str, int] = msgspec.field(default_factory=lambda: dict(DEFAULT_WEIGHTS))
+    disabled: frozenset[str] = frozenset()
+    allocation: ResourceWeights = ((nodes.CPU, 1), (nodes.MEMORY, 1))
+    balance: tuple[str, ...] = (nodes.CPU, nodes.MEMORY)
+    ignored_resources: frozenset[str] = frozenset()
+    ignored_groups: frozenset[str] = frozenset()
+    added_affinity: tuple[pods.NodeTerm, ...] | None = None
+    added_preferred: tuple[pods.PreferredNodeTerm, ...] = ()

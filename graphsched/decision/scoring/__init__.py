@@ -1,0 +1,1 @@
+"""One module per kind of score, and their weighted sum."""

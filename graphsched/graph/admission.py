@@ -1,0 +1,93 @@
+"""What a patch must satisfy before anything of it is applied.
+
+The codec has already checked the bytes of a patch from another process; this checks what the rows say, for every patch.
+The answer is one sentence that names the row, or nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from graphsched.base.values import keys, nodes, pods, relations
+from graphsched.graph import delta
+
+AMOUNT_MAX = 1 << 55
+"""Largest amount of one resource on one node or pod: 32 PiB, or 36 trillion cores. A hundred times it, which scores
+compute, and the sum over 128 pods still fit 64 bits."""
+
+_KINDS: dict[type, str] = {
+    nodes.Node: keys.Kind.NODE.value,
+    pods.Pod: keys.Kind.POD.value,
+    nodes.Namespace: keys.Kind.NAMESPACE.value,
+    nodes.PriorityClass: keys.Kind.PRIORITY_CLASS.value,
+}
+_EDGE_KINDS: dict[type, keys.EdgeKind] = {relations.Link: keys.EdgeKind.LINK, relations.Runs: keys.EdgeKind.RUNS}
+
+
+def problem(patch: delta.Patch, promised: Callable[[keys.VertexKey], keys.EdgeID | None]) -> str | None:
+    """What is wrong with the patch, naming the first bad row; None when it may be applied."""
+    for key, vertex in patch.vertices.items():
+        found = _vertex_problem(key, vertex)
+        if found:
+            return f"{key}: {found}"
+    runs_of: dict[keys.VertexKey, keys.EdgeID] = {}
+    for edge, value in patch.edges.items():
+        found = _edge_problem(edge, value)
+        if not found and isinstance(value, relations.Runs):
+            found = _promise_problem(patch, edge, runs_of, promised)
+        if found:
+            return f"edge {edge.source} → {edge.target}: {found}"
+    return None
+
+
+def _vertex_problem(key: keys.VertexKey, vertex: delta.Vertex) -> str | None:
+    kind = _KINDS.get(type(vertex))
+    if kind is None or keys.kind_of(key) != kind or vertex.key != key:
+        return "the key is not that of the vertex"
+    if not keys.name_of(key):
+        return "the name is empty"
+    if isinstance(vertex, nodes.Node):
+        return _amounts_problem(vertex.allocatable) or (None if 0 <= vertex.gpus <= 1024 else "gpus is out of range")
+    if isinstance(vertex, pods.Pod):
+        return _amounts_problem(vertex.held.amounts) or _amounts_problem(vertex.spec.demand.amounts)
+    return None
+
+
+def _amounts_problem(amounts: nodes.Amounts) -> str | None:
+    for name, amount in amounts:
+        if not 0 <= amount <= AMOUNT_MAX:
+            return f"amount {amount} of {name} is out of range"
+    return None
+
+
+def _edge_problem(edge: keys.EdgeID, value: relations.Edge) -> str | None:
+    if _EDGE_KINDS.get(type(value)) is not edge.kind:
+        return f"the attributes are not those of a {edge.kind} edge"
+    if isinstance(value, relations.Link):
+        if not (math.isfinite(value.latency_ms) and value.latency_ms >= 0):
+            return f"latency_ms {value.latency_ms} is not a time"
+        if not (math.isfinite(value.bandwidth_mbps) and value.bandwidth_mbps >= 0):
+            return f"bandwidth_mbps {value.bandwidth_mbps} is not a rate"
+        if not 0 < value.health <= 1:
+            return f"health {value.health} is outside (0, 1]"
+        return None
+    if keys.kind_of(edge.source) != keys.Kind.POD or keys.kind_of(edge.target) != keys.Kind.NODE:
+        return "a runs edge goes from a pod to a node"
+    return None
+
+
+def _promise_problem(
+    patch: delta.Patch,
+    edge: keys.EdgeID,
+    runs_of: dict[keys.VertexKey, keys.EdgeID],
+    promised: Callable[[keys.VertexKey], keys.EdgeID | None],
+) -> str | None:
+    """A pod has at most one promise; a second one must come with the cut of the first."""
+    other = runs_of.setdefault(edge.source, edge)
+    if other != edge:
+        return f"the pod is promised to {other.target} in the same patch"
+    held = promised(edge.source)
+    if held is None or held == edge or held in patch.cut or not patch.removed.isdisjoint(held[:2]):
+        return None
+    return f"the pod is promised to {held.target} already"

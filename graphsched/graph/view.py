@@ -1,0 +1,139 @@
+"""What a decision may read: the store at one generation.
+
+On the writer's own loop a view costs nothing: it is the live store behind a guard that raises once the store has moved
+on. `with_changes` gives the same view with some pods taken off and others put on, for the what-if of nominated pods, of
+preemption and of gangs; only what those pods touch is copied.
+"""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Iterable
+
+from graphsched.base.values import errors, keys, nodes, pods
+from graphsched.graph import attributes, columns, matchers, occupancy, topology
+
+if typing.TYPE_CHECKING:
+    from graphsched.graph.store import Placement, Store
+
+
+class View:
+    """The graph at one generation. Every reading raises `StaleViewError` once the store has applied another patch.
+
+    Attributes:
+        generation: The generation it shows.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.generation = store.generation
+        self._columns = store.columns
+        self._ports = store.ports
+        self._devices = store.devices
+
+    def check(self) -> None:
+        """Raise if the store has moved on.
+
+        Raises:
+            StaleViewError: Another patch was applied.
+        """
+        if self._store.generation != self.generation:
+            message = f"view of generation {self.generation} read at generation {self._store.generation}"
+            raise errors.StaleViewError(message)
+
+    @property
+    def columns(self) -> columns.Columns:
+        """Numbers of every node."""
+        self.check()
+        return self._columns
+
+    @property
+    def attributes(self) -> attributes.Attributes:
+        """Labels, taints, features and models of every node."""
+        self.check()
+        return self._store.attributes
+
+    @property
+    def ports(self) -> occupancy.Ports:
+        """Host ports in use."""
+        self.check()
+        return self._ports
+
+    @property
+    def images(self) -> occupancy.Images:
+        """Images on the nodes."""
+        self.check()
+        return self._store.images
+
+    @property
+    def devices(self) -> occupancy.Devices:
+        """Shareable GPUs."""
+        self.check()
+        return self._devices
+
+    @property
+    def topology(self) -> topology.Topology:
+        """The physical layer."""
+        self.check()
+        return self._store.topology
+
+    @property
+    def matchers(self) -> matchers.MatcherIndex:
+        """The term index."""
+        self.check()
+        return self._store.matchers
+
+    @property
+    def nominated(self) -> dict[str, dict[keys.VertexKey, pods.Pod]]:
+        """Node name → pods waiting for room nominated to them there."""
+        self.check()
+        return self._store.nominated
+
+    def node(self, name: str) -> nodes.Node | None:
+        """The node of this name."""
+        self.check()
+        return self._store.node(name)
+
+    def pod(self, key: keys.VertexKey) -> pods.Pod | None:
+        """The pod of this key."""
+        self.check()
+        return self._store.pod(key)
+
+    def on_node(self, name: str) -> dict[keys.VertexKey, Placement]:
+        """The pods that count on the node."""
+        self.check()
+        return self._store.on_node(name)
+
+    def with_changes(
+        self, *, removed: Iterable[keys.VertexKey] = (), added: Iterable[tuple[pods.Pod, str]] = ()
+    ) -> View:
+        """The same view with the pods `removed` off their nodes and each pod of `added` counted on the named node.
+
+        Amounts, ports and devices follow; the term index does not. Pods without a placement and nodes without a row are
+        passed over, since neither counts anywhere.
+        """
+        twin = View(self._store)
+        twin.generation = self.generation
+        twin._columns = self._columns.overlay()
+        twin._ports, twin._devices = self._ports, self._devices
+        gone = [placement for key in removed if (placement := self._store.placement(key)) is not None]
+        newcomers = list(added)
+        if any(placement.pod.spec.ports for placement in gone) or any(pod.spec.ports for pod, _ in newcomers):
+            twin._ports = self._ports.overlay()
+        if any(placement.devices for placement in gone):
+            twin._devices = self._devices.overlay()
+        for placement in gone:
+            twin._shift(placement.pod, placement.node, placement.devices, sign=-1)
+        for pod, node in newcomers:
+            twin._shift(pod, node, (), sign=1)
+        return twin
+
+    def _shift(self, pod: pods.Pod, node: str, devices: tuple[int, ...], *, sign: int) -> None:
+        row = self._columns.rows.get(node)
+        if row is None:
+            return
+        self._columns.count(row, pod.held, sign=sign)
+        if pod.spec.ports:
+            self._ports.count(row, pod.spec.ports, sign=sign)
+        if pod.spec.gpu is not None and devices:
+            self._devices.count(row, devices, pod.spec.gpu.milli, sign=sign)

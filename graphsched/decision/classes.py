@@ -128,7 +128,10 @@ class Class:
         for values in self._unscaled:
             total += values[rows]
         for each, raw, most in zip(self._scaled, self._raw, greatest, strict=True):
-            total += scores.normalise(raw[rows], most, each.normalised) * self._weight(each)
+            if most:
+                total += scores.normalise(raw[rows], most, each.normalised) * self._weight(each)
+            elif each.normalised is scores.Normalised.MAX_REVERSED:
+                total += scores.SCORE_MAX * self._weight(each)
         self.totals[rows] = total
         ranked = total * RANK_SPAN + (RANK_SPAN - 1 - graph.columns.rank[rows])
         self.key[rows] = np.where(self.mask[rows], ranked, -1)

@@ -1,9 +1,9 @@
 """
 Build helm from its Go module, once, beside the control plane's programs.
 
-Why: the chart is checked by the real renderer, and a binary from elsewhere cannot be had on every machine. Comes in: Go.
-Goes out: the path of helm on standard output; `tests/chart` looks in the same place. Cold it takes about 13 minutes of
-one core at low priority; after that it returns at once.
+Why: the chart is checked by the real renderer, and a binary from elsewhere cannot be had on every machine.
+Comes in: Go. Goes out: the path of helm on standard output; `tests/chart` looks in the same place. Cold it takes up to
+13 minutes of one core at low priority; after that it returns at once.
 
 Invariant: the folder named after the version either does not exist or is complete: it is filled under another name.
 """

@@ -4,8 +4,8 @@ Run the Dockerfile's steps on this machine, in a temporary folder, where no imag
 Comes in: the Dockerfile. Goes out: what `graphsched --version` says when only the files of the final stage are left.
 `tests/packaging` reads the Dockerfile through the same parser.
 
-Invariant: nothing is repeated here. The instructions come from the Dockerfile; an instruction this file does not know is
-an error. Absolute paths in ENV, WORKDIR and COPY are moved below the temporary folder.
+Invariant: nothing is repeated here. The instructions come from the Dockerfile; one that this file does not know is an
+error. Absolute paths in ENV, WORKDIR and COPY are moved below the temporary folder.
 """
 
 import dataclasses

@@ -125,9 +125,11 @@ def _walk(root: pathlib.Path) -> Iterator[Source]:
             path = pathlib.Path(folder, name)
             if path.is_symlink() or (path.suffix not in _TEXT_SUFFIXES and name not in _TEXT_NAMES):
                 continue
-            # A file may vanish between the listing and the reading: another test's report, an editor's copy.
-            if path.exists() and path.stat().st_size <= _SIZE_BYTES_MAX:
-                yield Source(path.relative_to(root).as_posix(), path.read_text(encoding="utf-8"))
+            try:
+                if path.stat().st_size <= _SIZE_BYTES_MAX:
+                    yield Source(path.relative_to(root).as_posix(), path.read_text(encoding="utf-8"))
+            except FileNotFoundError:
+                continue  # it vanished between the listing and the reading, as an editor's copy does
 
 
 def size_of_modules(source: Source) -> Iterator[Problem]:

@@ -7,6 +7,7 @@ Invariant: with `--fail-on-skip` (the default where CI=true) a run in which anyt
 no allow-list: what a machine lacks, CI installs. Expected failures are no skips; `xfail_strict` watches those.
 """
 
+import asyncio
 import os
 from collections.abc import Iterator
 
@@ -44,7 +45,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Start with an empty list of skipped tests."""
+    """Start with an empty list of skipped tests, and with no event loop.
+
+    A plugin asks for "the" event loop before every test; Python 3.11 would make one then that nobody closes.
+    """
+    asyncio.set_event_loop(None)
     config.stash[SKIPPED] = []
     config.pluginmanager.register(_SkipWatch(config.stash[SKIPPED]), "graphsched-skip-watch")
 

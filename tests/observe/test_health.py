@@ -1,0 +1,39 @@
+"""Health checks: what the probes of a kubelet and a person read."""
+
+from graphsched.observe import health
+
+
+def checks(*, watch: str = "", loop: str = "") -> health.Health:
+    """Health with a loop check that is about life and a watch check that is about readiness."""
+    return health.Health([health.Check("loop", lambda: loop, live=True), health.Check("watch/pods", lambda: watch)])
+
+
+def test_all_well_is_one_word() -> None:
+    """A kubelet needs no more."""
+    assert "ok" == checks().report("readyz").text()
+
+
+def test_a_person_may_see_the_list() -> None:
+    """`?verbose` names every check."""
+    expected = "[+]loop ok\n[+]watch/pods ok\nreadyz check passed\n"
+
+    assert expected == checks().report("readyz").text(verbose=True)
+
+
+def test_a_failure_says_what_is_wrong_unasked() -> None:
+    """Who is paged at night does not know of `?verbose`."""
+    report = checks(watch="no list yet").report("readyz")
+
+    assert not report.ok
+    assert "[+]loop ok\n[-]watch/pods failed: no list yet\nreadyz check failed\n" == report.text()
+
+
+def test_only_a_check_about_life_gets_the_process_killed() -> None:
+    """A watch that can not reach the API server is no reason to restart."""
+    assert checks(watch="no answer").report("livez").ok
+    assert not checks(loop="stuck for 60 s").report("livez").ok
+
+
+def test_a_check_can_be_left_out() -> None:
+    """`?exclude=` as kube components know it."""
+    assert checks(watch="no list yet").report("readyz", exclude=["watch/pods"]).ok

@@ -1,14 +1,15 @@
 """
 The live benchmark: kube-scheduler and graphsched in turn on a fresh real API server, under the same load.
 
-Comes in: the command line. Goes out: a table with ratios, a JSON file if asked, and the exit code: 0 done, 1 a scheduler
-did something wrong or an asked-for bound does not hold, 2 it could not be measured.
+Comes in: the command line. Goes out: a table with ratios, a JSON file if asked, and the exit code: 0 done, 1 a
+scheduler did something wrong or an asked-for bound does not hold, 2 it could not be measured.
 """
 
 import argparse
 import json
 import pathlib
 import sys
+from typing import get_args
 
 from benchmarks.live import measure, report, schedulers, workloads
 from tests.controlplane import binaries, processes
@@ -37,6 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
                         kind=options.kind,
                         nodes=options.nodes,
                         pods=options.pods,
+                        arrival=options.arrival,
                         programs=programs,
                         say=measure.Say(prefix, quiet=options.quiet),
                     ),
@@ -44,6 +46,9 @@ def main(arguments: list[str] | None = None) -> int:
     except (binaries.BuildError, processes.ProcessDiedError, processes.DeadlineError, measure.StalledError) as error:
         return _complain(str(error))
     print(report.table(results))
+    busy = report.disturbance(results)
+    if busy:
+        print(busy)
     broken = report.broken(results) if options.check else []
     for sentence in broken:
         print(f"NOT MET: {sentence}")
@@ -61,15 +66,21 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--nodes", type=_positive, default=5000, help="nodes in the cluster (default 5000)")
-    parser.add_argument("--pods", type=_positive, default=5000, help="pods to schedule (default 5000)")
+    parser.add_argument("--pods", type=_at_least_two, default=5000, help="pods to schedule (default 5000)")
     parser.add_argument(
         "--schedulers",
         type=_names,
-        default=list(schedulers.ALL),
+        default=list(schedulers.USUAL),
         metavar="NAME,NAME",
-        help=f"which, in this order; ratios are to the first (default {','.join(schedulers.ALL)})",
+        help=f"which of {', '.join(schedulers.ALL)}; ratios are to the first (default {','.join(schedulers.USUAL)})",
     )
     parser.add_argument("--kind", choices=sorted(workloads.KINDS), default="basic", help="the workload (default basic)")
+    parser.add_argument(
+        "--arrival",
+        choices=get_args(measure.Arrival),
+        default="during",
+        help="create the pods while the scheduler runs, or before it starts (default during)",
+    )
     parser.add_argument("--repeat", type=_positive, default=1, help="runs of each, of which the median counts")
     parser.add_argument("--output", type=pathlib.Path, metavar="FILE", help="write everything as JSON")
     parser.add_argument("--check", action="store_true", help="exit 1 unless graphsched keeps its bounds")
@@ -81,6 +92,13 @@ def _positive(text: str) -> int:
     number = int(text)
     if number < 1:
         raise argparse.ArgumentTypeError(f"{text} is not at least 1")
+    return number
+
+
+def _at_least_two(text: str) -> int:
+    number = int(text)
+    if number < 2:
+        raise argparse.ArgumentTypeError(f"{text} is not at least 2: the clock runs from the first to the last")
     return number
 
 

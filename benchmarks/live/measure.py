@@ -1,12 +1,12 @@
 """
 One run: a fresh control plane, one scheduler, one workload, one `Result`.
 
-Comes in: a scheduler and sizes. Goes out: numbers and faults, for `report.py`. As upstream's own benchmark does, the nodes
-are there first, the scheduler is up and has read them (it has bound a probe), then the pods are created as fast as the API
-server takes them; the clock runs from the first binding to the last.
+Comes in: a scheduler and sizes. Goes out: numbers and faults, for `report.py`. As upstream's own benchmark does, the
+nodes are there first, the scheduler is up and has read them (it has bound a probe), then the pods are created as fast
+as the API server takes them; the clock runs from the first binding to the last.
 
-Invariants: the load costs little beside what is measured (encoded before, one watch, decoded after); a run whose outcome
-is wrong says so in `faults`; every wait has a deadline.
+Invariants: the load costs little beside what is measured (encoded before, one watch, decoded after); a run whose
+outcome is wrong says so in `faults`; every wait has a deadline.
 """
 
 import asyncio
@@ -15,7 +15,9 @@ import dataclasses
 import gc
 import json
 import os
+import pathlib
 import time
+from typing import Literal
 
 import msgspec
 
@@ -36,6 +38,10 @@ _SETTLED_S_MAX = 30.0
 _IDLE = 0.03
 
 
+#: Whether the pods are created while the scheduler runs, as upstream measures, or wait for it as it starts.
+Arrival = Literal["during", "before"]
+
+
 class StalledError(Exception):
     """The scheduler stopped binding; the text says how far it came."""
 
@@ -46,24 +52,27 @@ class Result:
 
     scheduler: str
     kind: str
+    arrival: Arrival
     nodes: int
     pods: int
-    #: From the start of the process to its first binding, a probe.
+    #: From the start of the process until its first binding, of a probe or of a pod that waited.
     ready_s: float
     #: From the first binding to the last.
     window_s: float
     pods_per_s: float
-    #: From just before the first pod is created to the last binding.
+    #: From just before the first pod is created (or from the start of the process) to the last binding.
     cpu_ms_per_pod: float
     #: The same until the scheduler is idle again, so that work put off is counted as well.
     cpu_ms_per_pod_settled: float
     rss_peak_mb: float
-    #: From the first creation to the last.
+    #: From the first creation to the last, while measured.
     creation_s: float
     #: Events that the scheduler wrote, which cost the API server as much as a binding does.
     events: int
     apiserver_cpu_ms_per_pod: float
     load_cpu_ms_per_pod: float
+    #: How much of the machine's CPU went to programs that have no part in this, from 0 to 1.
+    others_share: float
     #: How often the load's own watch was begun: the API server ends those that it can not serve fast enough.
     watches: int
     exit_code: int
@@ -76,6 +85,7 @@ def run(
     kind: str,
     nodes: int,
     pods: int,
+    arrival: Arrival,
     programs: binaries.Binaries,
     say: "Say",
 ) -> Result:
@@ -88,7 +98,7 @@ def run(
     """
     workload = workloads.make(kind, nodes=nodes, pods=pods, scheduler=scheduler.pods_call_it)
     with clusters.Cluster(clusters.Options(authorization="AlwaysAllow"), programs=programs) as cluster:
-        return asyncio.run(_measure(cluster, scheduler, workload, say))
+        return asyncio.run(_measure(cluster, scheduler, workload, say, arrival=arrival))
 
 
 class Say:
@@ -110,17 +120,24 @@ async def _measure(
     scheduler: schedulers.Scheduler,
     workload: workloads.Workload,
     say: Say,
+    *,
+    arrival: Arrival,
 ) -> Result:
     async with api.Api(cluster) as client:
         say(f"creating {len(workload.nodes):,} nodes")
         await client.create_many(_NODES, workload.nodes, concurrency=_CREATORS)
+        if arrival == "before":
+            say(f"creating {len(workload.pods):,} pods")
+            await client.create_many(_PODS, workload.pods, concurrency=_CREATORS)
+        _, since = await client.list(_PODS)
         process = schedulers.start(scheduler, cluster)
+        started = time.perf_counter()
         try:
-            started = time.perf_counter()
-            await _probe(client, workload, process)
+            if arrival == "during":
+                since = await _probe(client, workload, process)
+                say(f"ready after {time.perf_counter() - started:.1f} s; creating {len(workload.pods):,} pods")
             ready_s = time.perf_counter() - started
-            say(f"{scheduler.name} is ready after {ready_s:.1f} s; creating {len(workload.pods):,} pods")
-            window = await _window(cluster, client, workload, process, say)
+            window = await _window(cluster, client, workload, process, say, since=since, arrival=arrival)
             exit_code = process.stop(timeout_s=30)
         finally:
             process.kill()
@@ -135,10 +152,14 @@ async def _measure(
         expected=len(workload.pods),
     )
     count = len(workload.pods)
-    window_s = max(one.seen_s for one in bindings) - min(one.seen_s for one in bindings)
+    first_s, last_s = (choose(one.seen_s for one in bindings) for choose in (min, max))
+    window_s = last_s - first_s
+    if arrival == "before":
+        ready_s = first_s - started
     return Result(
         scheduler=scheduler.name,
         kind=workload.kind,
+        arrival=arrival,
         nodes=len(workload.nodes),
         pods=count,
         ready_s=ready_s,
@@ -151,14 +172,15 @@ async def _measure(
         events=len(events),
         apiserver_cpu_ms_per_pod=1000 * window.apiserver_cpu_s / count,
         load_cpu_ms_per_pod=1000 * window.load_cpu_s / count,
+        others_share=window.others_share,
         watches=window.watches,
         exit_code=exit_code,
         faults=tuple(faults),
     )
 
 
-async def _probe(client: api.Api, workload: workloads.Workload, process: processes.Process) -> None:
-    """Have one pod bound, so that the scheduler is known to have read the nodes; then remove it."""
+async def _probe(client: api.Api, workload: workloads.Workload, process: processes.Process) -> str:
+    """Have one pod bound, so that the scheduler is known to have read the nodes; return what to watch from."""
     await client.create(_PODS, workload.probe)
     waiting = asyncio.create_task(client.wait_bound(1, timeout_s=_READY_S))
     while not waiting.done():
@@ -167,6 +189,8 @@ async def _probe(client: api.Api, workload: workloads.Workload, process: process
     await waiting
     await client.delete(f"{_PODS}/probe")
     await client.wait_for(_PODS, lambda seen: not seen, what="the probe is gone")
+    _, since = await client.list(_PODS)
+    return since
 
 
 @dataclasses.dataclass(slots=True)
@@ -181,6 +205,7 @@ class _Window:
     apiserver_cpu_s: float = 0.0
     load_cpu_s: float = 0.0
     creation_s: float = 0.0
+    others_share: float = 0.0
 
 
 async def _window(
@@ -189,24 +214,31 @@ async def _window(
     workload: workloads.Workload,
     process: processes.Process,
     say: Say,
+    *,
+    since: str,
+    arrival: Arrival,
 ) -> _Window:
-    """Create the pods, note each binding as it comes, and wait for the last."""
+    """Create the pods if they are not there yet, note each binding as it comes, and wait for the last."""
     window = _Window()
     expected = len(workload.pods)
     apiserver = cluster.process("apiserver")
-    _, since = await client.list(_PODS)
     complete = asyncio.Event()
     watcher = asyncio.create_task(_note_bindings(client, since, expected, window, complete))
     # A collection of the load's own garbage would delay what it notes.
     gc.freeze()
-    cpu_s, apiserver_s, load_s = process.cpu_s(), apiserver.cpu_s(), time.process_time()
+    # Pods that wait for the scheduler are part of what it reads as it starts, so its whole cost counts.
+    cpu_s = process.cpu_s() if arrival == "during" else 0.0
+    apiserver_s, load_s = apiserver.cpu_s(), time.process_time()
+    machine = _Machine.now(process, cluster)
     began = time.perf_counter()
-    creating = asyncio.create_task(client.create_many(_PODS, workload.pods, concurrency=_CREATORS))
+    bodies = workload.pods if arrival == "during" else ()
+    creating = asyncio.create_task(client.create_many(_PODS, bodies, concurrency=_CREATORS))
     creating.add_done_callback(lambda _: setattr(window, "creation_s", time.perf_counter() - began))
     await _until_complete(complete, window, tasks=(watcher, creating), process=process, expected=expected, say=say)
     window.cpu_s = process.cpu_s() - cpu_s
     window.apiserver_cpu_s = apiserver.cpu_s() - apiserver_s
     window.load_cpu_s = time.process_time() - load_s
+    window.others_share = _Machine.now(process, cluster).others_share_since(machine)
     await creating
     await _idle(process)
     window.cpu_settled_s = process.cpu_s() - cpu_s
@@ -227,9 +259,9 @@ async def _note_bindings(
     """
     Note each event of a bound pod with its time; decoding waits until the clock has stopped.
 
-    The API server ends a watch whose buffer is full, which on a new server holds ten events. The next watch goes on from
-    the last event, so the history has no gap; where the server can not go on from there, it sends an error event, which
-    the verdict reports.
+    The API server ends a watch whose buffer is full, which on a new server holds ten events. The next watch
+    goes on from the last event, so the history has no gap; where the server can not go on from there, it sends
+    an error event, which the verdict reports.
     """
     bound = 0
     while True:
@@ -273,6 +305,34 @@ async def _until_complete(
         if now - said_at > 5:
             say(f"{seen:,} of {expected:,} bound")
             said_at = now
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Machine:
+    """CPU seconds used so far: by everybody, idle ones included, and by those that take part."""
+
+    all_s: float
+    busy_s: float
+    ours_s: float
+
+    @classmethod
+    def now(cls, process: processes.Process, cluster: clusters.Cluster) -> "_Machine":
+        """Read /proc."""
+        first = pathlib.Path("/proc/stat").read_text().partition("\n")[0]
+        # user, nice, system, idle, iowait, irq, softirq, steal; the guests' are part of user.
+        ticks = [int(field) for field in first.split()[1:9]]
+        per_s = os.sysconf("SC_CLK_TCK")
+        ours = (process, cluster.process("apiserver"), cluster.process("etcd"))
+        return cls(
+            all_s=sum(ticks) / per_s,
+            busy_s=(sum(ticks) - ticks[3] - ticks[4]) / per_s,
+            ours_s=sum(one.cpu_s() for one in ours) + time.process_time(),
+        )
+
+    def others_share_since(self, before: "_Machine") -> float:
+        """The share of all CPU time since `before` that others used."""
+        others_s = (self.busy_s - before.busy_s) - (self.ours_s - before.ours_s)
+        return max(0.0, others_s / max(self.all_s - before.all_s, 1e-9))
 
 
 async def _idle(process: processes.Process) -> None:

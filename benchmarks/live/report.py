@@ -25,6 +25,8 @@ _COLUMNS = (
     ("events", "events", 0),
 )
 _WIDTH = 12
+#: The share of the machine that others may use while a number is still taken at its word.
+_QUIET = 0.05
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,8 +71,8 @@ def table(results: Sequence[measure.Result]) -> str:
     one = results[0]
     runs = max(sum(other.scheduler == result.scheduler for other in results) for result in results)
     lines = [
-        f"{one.nodes:,} nodes, {one.pods:,} pods ({one.kind}), each scheduler on a fresh API server"
-        + (f", median of {runs}" if runs > 1 else ""),
+        f"{one.nodes:,} nodes, {one.pods:,} pods ({one.kind}, created {one.arrival}),"
+        " each scheduler on a fresh API server" + (f", median of {runs}" if runs > 1 else ""),
         " " * 18 + "".join(f"{title:>{_WIDTH}}" for title, _, _ in _COLUMNS),
     ]
     for name, numbers in medians(results).items():
@@ -103,6 +105,17 @@ def broken(results: Sequence[measure.Result], bounds: Sequence[Bound] = BOUNDS) 
             if bound.at_most is not None and value > bound.at_most:
                 found.append(f"{name}: {bound.field} is {value:.2f} ×, at most {bound.at_most:.2f} × is asked for")
     return found
+
+
+def disturbance(results: Sequence[measure.Result]) -> str:
+    """A warning where other programs took so much of the machine that the numbers mean little, else nothing."""
+    worst = max(results, key=lambda result: result.others_share)
+    if worst.others_share <= _QUIET:
+        return ""
+    return (
+        f"Other programs used up to {worst.others_share:.0%} of the machine ({worst.scheduler}'s run):"
+        " measure again when it is quiet."
+    )
 
 
 def document(results: Sequence[measure.Result], versions: Mapping[str, str]) -> dict[str, Any]:

@@ -8,8 +8,10 @@ start it, with the same rights; kube-scheduler's client-side limit is raised, or
 import dataclasses
 import os
 import pathlib
+import sys
 from collections.abc import Callable
 
+from benchmarks.live import bare
 from tests.controlplane import cluster as clusters, processes
 
 #: The user that both act as; the benchmark's API server authorises everybody.
@@ -38,11 +40,18 @@ def _graphsched(cluster: clusters.Cluster) -> Command:
     return [GRAPHSCHED, "run", "--kubeconfig", cluster.kubeconfig_for(_USER)]
 
 
+def _bare_binder(cluster: clusters.Cluster) -> Command:
+    return [sys.executable, "-m", bare.__name__, "--kubeconfig", cluster.kubeconfig_for(_USER)]
+
+
 #: By the name given to `--schedulers`. The first is what the others are compared with.
 ALL = {
     "kube-scheduler": Scheduler("kube-scheduler", "default-scheduler", _kube_scheduler),
     "graphsched": Scheduler("graphsched", "graph-scheduler", _graphsched),
+    "bare-binder": Scheduler("bare-binder", bare.SCHEDULER_NAME, _bare_binder),
 }
+#: What is measured where nothing is named.
+USUAL = ("kube-scheduler", "graphsched")
 
 
 def start(scheduler: Scheduler, cluster: clusters.Cluster) -> processes.Process:

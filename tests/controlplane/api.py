@@ -1,8 +1,9 @@
 """
 A small fast client of the API server, for tests and load.
 
-Comes in: a `cluster.Cluster`, and objects as dicts or as already encoded JSON. Goes out: decoded objects, or a stream of
-watch events. It shares nothing with the scheduler's own client, so that a mistake in one does not hide in the other.
+Comes in: a `cluster.Cluster`, and objects as dicts or as already encoded JSON. Goes out: decoded objects, or a stream
+of watch events. It shares nothing with the scheduler's own client, so that a mistake in one does not hide in the
+other.
 
 Invariants: every wait has a deadline; a watch is read as fast as it comes, whatever the length of its lines.
 """

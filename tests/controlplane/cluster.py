@@ -1,11 +1,12 @@
 """
 A whole Kubernetes control plane on loopback, started in seconds and gone without a trace.
 
-Comes in: `Options`. Goes out: a `Cluster` with its address, its kubeconfig files and the means to kill and restart what a
-test wants to see fail. `api.py` is the client that tests speak to it with.
+Comes in: `Options`. Goes out: a `Cluster` with its address, its kubeconfig files and the means to kill and restart
+what a test wants to see fail. `api.py` is the client that tests speak to it with.
 
-Invariants: the ports and the data of a cluster stay the same from `start()` to `stop()`, whatever is killed in between;
-nothing listens but on 127.0.0.1; every wait has a deadline, and a process that died is named with the end of its log.
+Invariants: the ports and the data of a cluster stay the same from `start()` to `stop()`, whatever is killed in
+between; nothing listens but on 127.0.0.1; every wait has a deadline, and a process that died is named with the end of
+its log.
 """
 
 import dataclasses

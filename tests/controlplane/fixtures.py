@@ -1,8 +1,9 @@
 """
 Pytest fixtures with a real control plane, for every test marked `cluster`.
 
-Comes in: nothing but the built programs. Goes out: `cluster`, one control plane for the whole run, emptied before each test
-that asks for it; and `new_cluster`, which starts one of the test's own where it must be killed, filled or set up otherwise.
+Comes in: nothing but the built programs. Goes out: `cluster`, one control plane for the whole run, emptied before
+each test that asks for it; and `new_cluster`, which starts one of the test's own where it must be killed, filled or
+set up otherwise.
 
 Invariant: no test sees a node or pod that another one made.
 """

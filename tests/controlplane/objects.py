@@ -1,8 +1,9 @@
 """
 Nodes and pods as the API server takes them, for tests and load on a real control plane.
 
-Comes in: a name and what matters to the test. Goes out: the object as a dict, to be encoded as JSON. The values follow
-the workloads that kube-scheduler is measured with upstream: nodes of 4 CPU, 32 GiB and 110 pods, pods of 100m and 500Mi.
+Comes in: a name and what matters to the test. Goes out: the object as a dict, to be encoded as JSON. The values
+follow the workloads that kube-scheduler is measured with upstream: nodes of 4 CPU, 32 GiB and 110 pods, pods of 100m
+and 500Mi.
 """
 
 from typing import Any

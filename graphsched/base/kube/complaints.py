@@ -16,6 +16,7 @@ from graphsched.base.values import errors
 _TEXT_MAPS = frozenset({"labels", "annotations", "nodeSelector", "matchLabels", "requests", "limits", "allocatable"})
 """Maps from text to text. A null in one is a value somebody forgot, not a field left out: `gpu:` in a node selector
 must not vanish."""
+_CLUSTER_SCOPED = frozenset({"Node", "Namespace", "PriorityClass", "RuntimeClass"})
 _MESSAGE = re.compile(r"(?P<problem>.*?)(?: - at (?:`(?P<key>key|value)` in )?`\$(?P<path>.*)`)?", re.DOTALL)
 _SEGMENT = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")
 _GOT = re.compile(r"Expected `(?P<expected>[^`]+)`, got `(?P<got>[^`]+)`")
@@ -38,8 +39,9 @@ def title(kind: str, manifest: object) -> str:
     if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
         return kind
     namespace = metadata.get("namespace")
-    prefix = f"{namespace}/" if isinstance(namespace, str) and namespace else "default/" if kind == "Pod" else ""
-    return f'{kind} "{prefix}{metadata["name"]}"'
+    if kind not in _CLUSTER_SCOPED:
+        return f'{kind} "{namespace if isinstance(namespace, str) and namespace else "default"}/{metadata["name"]}"'
+    return f'{kind} "{metadata["name"]}"'
 
 
 def without_nulls(manifest: object) -> object:
@@ -70,13 +72,16 @@ def wrong_type(
         return errors.InputError(
             title(kind, manifest), field, problem=problem, remedy="see the Kubernetes API reference"
         )
-    expected = " or ".join(_NAMES.get(name, name) for name in told["expected"].split(" | ") if name != "null")
+    wanted = [name for name in told["expected"].split(" | ") if name != "null"]
+    if len(wanted) > 1:  # the one union in the API's types
+        return errors.InputError(
+            title(kind, manifest), field, problem="is not a quantity", remedy="use e.g. 12, 500m, 1.5Gi"
+        )
+    expected = _NAMES.get(wanted[0], wanted[0])
     got = _NAMES.get(told["got"], told["got"])
     subject = "a key is" if matched is not None and matched["key"] == "key" else "is"
     remedy = (
-        "put it in quotes"
-        if told["expected"].startswith("str") and told["got"] in {"int", "float", "bool"}
-        else (f"write {expected}")
+        "put it in quotes" if wanted == ["str"] and told["got"] in {"int", "float", "bool"} else f"write {expected}"
     )
     return errors.InputError(title(kind, manifest), field, problem=f"{subject} {got}, not {expected}", remedy=remedy)
 

@@ -132,13 +132,13 @@ def measure(spec: wire.PodSpec, status: wire.PodStatus) -> tuple[pods.Demand, po
     return demand, demand if held == demand else held
 
 
-def sum_containers(spec: wire.PodSpec) -> Milli:
-    """The requests of all containers together, without those of the pod as a whole and without overhead.
+def sum_containers(spec: wire.PodSpec, *, limits: bool = False) -> Milli:
+    """The requests (or limits) of all containers together, without those of the pod as a whole and without overhead.
 
     Raises:
         InputError: A quantity is none, or negative.
     """
-    return _aggregate(_containers(spec), _NO_DEFAULTS)
+    return _aggregate(_containers(spec, limits=limits), _NO_DEFAULTS)
 
 
 class _Container(typing.NamedTuple):
@@ -150,22 +150,24 @@ class _Container(typing.NamedTuple):
     sidecar: bool = False
 
 
-def _containers(spec: wire.PodSpec) -> list[_Container]:
+def _containers(spec: wire.PodSpec, *, limits: bool = False) -> list[_Container]:
     """Regular containers first, then init containers in their order."""
     found = [
-        _Container(container.name, _requests(container, "containers", index))
+        _Container(container.name, _requests(container, f"spec.containers[{index}]", limits=limits))
         for index, container in enumerate(spec.containers or ())
     ]
     for index, container in enumerate(spec.init_containers or ()):
-        requests = _requests(container, "initContainers", index)
+        requests = _requests(container, f"spec.initContainers[{index}]", limits=limits)
         found.append(_Container(container.name, requests, not container.sidecar, container.sidecar))
     return found
 
 
-def _requests(container: wire.Container, kind: str, index: int) -> Milli:
-    if container.resources is None or not container.resources.requests:
+def _requests(container: wire.Container, field: str, *, limits: bool) -> Milli:
+    if container.resources is None:
         return {}
-    return parse(container.resources.requests, f"spec.{kind}[{index}].resources.requests")
+    if limits:
+        return parse(container.resources.limits, f"{field}.resources.limits")
+    return parse(container.resources.requests, f"{field}.resources.requests")
 
 
 def _aggregate(containers: list[_Container], defaults: Milli) -> Milli:

@@ -50,6 +50,13 @@ def node_term(term: wire.NodeTerm) -> pods.NodeTerm:
     return pods.NodeTerm(expressions=_sorted(expressions), fields=_sorted(fields))
 
 
+def node_term_problem(term: wire.NodeTerm) -> str:
+    """What keeps a node selector term from being parsed; empty when nothing does."""
+    found = [_requirement(entry) for entry in term.match_expressions or ()]
+    found += [_field(entry) for entry in term.match_fields or ()]
+    return next((entry for entry in found if isinstance(entry, str)), "")
+
+
 def node_terms(affinity: wire.NodeAffinity | None) -> tuple[pods.NodeTerm, ...] | None:
     """Required node affinity; None where there is none, empty where it is there without a term and matches nothing."""
     if affinity is None or affinity.required is None:

@@ -1,0 +1,44 @@
+"""A whole cluster as values: what every offline source makes, and what becomes one patch.
+
+Readers of manifests and traces put in nodes, pods and classes in the order of their documents, in which pods of equal
+priority are decided later on; `to_patch` turns it into the change from nothing to that cluster.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+from graphsched.base.values import nodes as node_values, pods as pod_values
+from graphsched.graph import delta
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ClusterState:
+    """Everything that was read, in document order.
+
+    Attributes:
+        nodes: Each name once.
+        pods: Each name once, none of them terminal; bound and pending alike.
+        namespaces: Those given, then those that pods use without a manifest of their own.
+        priority_classes: Those given, without the built-in ones.
+        ignored: Kind → number of objects that were recognised but do not bear on scheduling, e.g. `Service`, or that
+            hold nothing, e.g. `Pod (Succeeded)`. Sorted by kind.
+    """
+
+    nodes: tuple[node_values.Node, ...] = ()
+    pods: tuple[pod_values.Pod, ...] = ()
+    namespaces: tuple[node_values.Namespace, ...] = ()
+    priority_classes: tuple[node_values.PriorityClass, ...] = ()
+    ignored: Mapping[str, int] = dataclasses.field(default_factory=dict)
+
+    @property
+    def pending(self) -> tuple[pod_values.Pod, ...]:
+        """The pods that are bound to no node."""
+        return tuple(pod for pod in self.pods if not pod.node)
+
+
+def to_patch(state: ClusterState) -> delta.Patch:
+    """The patch that makes this cluster out of an empty graph; pending pods are vertices as well."""
+    vertices: tuple[delta.Vertex, ...] = (*state.namespaces, *state.priority_classes, *state.nodes, *state.pods)
+    return delta.Patch(vertices={vertex.key: vertex for vertex in vertices})

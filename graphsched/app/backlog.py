@@ -1,0 +1,369 @@
+"""The queue of pods that wait for a node: kube-scheduler's, with one representative for pods that are alike.
+
+Comes in: pods as the watch shows them, what became of each try, and news of the cluster. Goes out: the next pod to
+decide on. `loop` calls in and decides; `hints` says which news may help whom, `backoff` how long a penalty lasts. Pure:
+time is an argument, in seconds of any clock that never goes back.
+
+    add ──▶ ACTIVE ──pop──▶ DECIDING ──placed──▶ BINDING ──done──▶ out
+              ▲ ▲               │                   │
+              │ └── BACKOFF ◀───┤ refused           │ failed
+              │        ▲        ▼                   ▼
+              │        └─ UNSCHEDULABLE           ERRORS
+              └───────────── penalty over ───────────┘          GATED ──gates gone──▶ ACTIVE
+
+Pods that no event can tell apart (same spec, priority and refusing plugins) wait in one group. News that may help
+releases only the one that waits longest; when it is placed the next is released, when it is refused the others would
+have been as well and stay. So one freed slot costs one decision per group, whatever the number of pods.
+
+Invariant: a pod that was added and not removed is in exactly one pool. Bounds: some 500 bytes a pod; one waiting round
+of news, itself bounded (`hints.News`).
+"""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Iterator
+
+from graphsched.app import backoff, hints, parking
+from graphsched.base.values import keys, pods
+
+LEFTOVER_CHECK_S = 30.0
+"""How often pods that were refused long ago are looked for."""
+GROUPS_A_ROUND = 512
+"""Groups asked about news in one call: at 5 to 10 µs each a few milliseconds."""
+NEWS_KEPT = 64
+"""Turns of news kept for pods that are being decided; a pod that missed some is retried in any case."""
+
+
+class Backlog:
+    """The queue.
+
+    Attributes:
+        moves: (name of the queue, event) → pods that entered it since the caller last cleared it.
+    """
+
+    def __init__(self, policy: backoff.Policy = backoff.Policy(), *, leftover_s: float = 300.0) -> None:  # noqa: B008
+        self._policy = policy
+        self._leftover_s = leftover_s
+        self._entries: dict[keys.VertexKey, parking.Entry] = {}
+        self._counts = dict.fromkeys(parking.Pool, 0)
+        self._serial = 0
+        self._active = backoff.Line()
+        self._backoff = backoff.Waiting()
+        self._errors = backoff.Waiting()
+        self._groups: dict[parking.GroupKey, parking.Group] = {}
+        self._leftovers_due = float("-inf")
+        self._news = hints.News()
+        self._round: list[parking.GroupKey] = []
+        self._round_news = hints.News()
+        self._turn = 0
+        self._history: collections.deque[hints.News] = collections.deque(maxlen=NEWS_KEPT)
+        self.moves: collections.Counter[tuple[str, hints.Event]] = collections.Counter()
+
+    # ── the pods ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, key: keys.VertexKey) -> bool:
+        return key in self._entries
+
+    def get(self, key: keys.VertexKey) -> parking.Entry | None:
+        """The pod's entry."""
+        return self._entries.get(key)
+
+    def counts(self) -> dict[parking.Pool, int]:
+        """Number of pods in each pool."""
+        return dict(self._counts)
+
+    def refusals(self) -> dict[str, int]:
+        """Number of waiting pods by the plugin that refused them; one pod counts under each."""
+        found: collections.Counter[str] = collections.Counter()
+        for group in self._groups.values():
+            for plugin in group.plugins:
+                found[plugin] += len(group.members)
+        return dict(found)
+
+    def add(self, pod: pods.Pod, now: float) -> parking.Entry:
+        """A pod is there to be placed; of one that is known already this is an update."""
+        known = self._entries.get(pod.key)
+        if known is not None:
+            if known.pod.uid == pod.uid:
+                self.update(pod, now)
+                return known
+            self.remove(pod.key, now)
+        self._serial += 1
+        entry = self._entries[pod.key] = parking.Entry(pod, self._serial, added=now, since=now)
+        self._counts[entry.pool] += 1
+        self._enter(entry, parking.Pool.GATED if pod.gates else parking.Pool.ACTIVE, hints.Event.POD_ADDED)
+        return entry
+
+    def update(self, pod: pods.Pod, now: float) -> None:
+        """A waiting pod changed; nothing happens for one that is not here."""
+        entry = self._entries.get(pod.key)
+        if entry is None:
+            return
+        before, entry.pod = entry.pod, pod
+        if before.spec != pod.spec and entry.pool is not parking.Pool.UNSCHEDULABLE:
+            # What becomes of it now says nothing about its old siblings.
+            self._pass_on(entry, now)
+        if entry.pool is parking.Pool.GATED and not pod.gates:
+            entry.added = entry.since = now
+            self._enter(entry, parking.Pool.ACTIVE, hints.Event.POD_UNGATED)
+        elif entry.pool is parking.Pool.DECIDING:
+            entry.changed = entry.changed or before
+        elif entry.pool is parking.Pool.UNSCHEDULABLE:
+            event = hints.own_hint(entry.plugins, before, pod)
+            if event is not None:
+                self._requeue(entry, event, now)
+            elif parking.group_key(entry) != entry.group:
+                self._enter(entry, parking.Pool.UNSCHEDULABLE, hints.Event.POD_UPDATED)
+        elif before.priority != pod.priority and entry.pool is not parking.Pool.BINDING:
+            self._enter(entry, entry.pool, hints.Event.POD_UPDATED)
+
+    def remove(self, key: keys.VertexKey, now: float) -> parking.Entry | None:
+        """A pod is gone, bound, or no business of ours any more; returns what was known of it."""
+        entry = self._entries.pop(key, None)
+        if entry is not None:
+            self._leave(entry)
+            self._counts[entry.pool] -= 1
+            self._pass_on(entry, now)
+        return entry
+
+    # ── one try ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def pop(self) -> parking.Entry | None:
+        """The next pod to decide on; None when nobody waits for a decision.
+
+        With nobody in line the next pod in penalty is taken: a penalty orders, it does not idle the scheduler. Pods that
+        failed by an error do wait to its end.
+        """
+        key = self._active.take()
+        if key is None:
+            key = self._backoff.take()
+            if key is None:
+                return None
+            self.moves["active", hints.Event.BACKOFF_SKIPPED] += 1
+        entry = self._entries[key]
+        self._settle(entry, parking.Pool.DECIDING)
+        entry.attempts += 1
+        entry.popped, entry.changed = self._turn, None
+        return entry
+
+    def placed(self, entry: parking.Entry, now: float) -> None:
+        """The pod found a node and its binding is under way; its siblings may try."""
+        if self._entries.get(entry.pod.key) is entry:
+            self._settle(entry, parking.Pool.BINDING)
+            self._pass_on(entry, now)
+
+    def refused(
+        self,
+        entry: parking.Entry,
+        plugins: tuple[str, ...],
+        now: float,
+        *,
+        pending: bool = False,
+        room: hints.Room | None = None,
+    ) -> None:
+        """The pod found no node; it waits for news that may change the mind of one of `plugins`.
+
+        Args:
+            entry: What `pop` gave.
+            plugins: Who refused; must not be empty.
+            now: The present.
+            pending: Retry without penalty once such news has come.
+            room: See `hints.hint`; used on the news that came while the decision was made.
+        """
+        if self._entries.get(entry.pod.key) is not entry:
+            return
+        entry.refusals += 1
+        entry.failures = 0
+        entry.plugins, entry.pending = plugins, pending
+        self._punish(entry, entry.refusals, now)
+        event = self._missed(entry, room)
+        if event is not None:
+            self._requeue(entry, event, now)
+            return
+        self._retire(entry)
+        self._enter(entry, parking.Pool.UNSCHEDULABLE, hints.Event.FAILURE)
+
+    def failed(self, entry: parking.Entry, now: float, *, refused: bool = False, at_least_s: float = 0.0) -> None:
+        """An error ended the try; it is repeated after a penalty, whatever happens.
+
+        Args:
+            entry: What `pop` gave.
+            now: The present.
+            refused: The error will most likely repeat itself, see `backoff.Policy.refused_max_s`.
+            at_least_s: Not before so many seconds, when the API server asked for it.
+        """
+        if self._entries.get(entry.pod.key) is not entry:
+            return
+        entry.failures += 1
+        entry.plugins, entry.pending = (), False
+        self._punish(entry, entry.failures, now, refused=refused)
+        if at_least_s > 0:
+            entry.end = max(entry.end, backoff.align(now + at_least_s))
+        self._pass_on(entry, now)
+        self._enter(
+            entry, parking.Pool.ERRORS if self._backs_off(entry, now) else parking.Pool.ACTIVE, hints.Event.FAILURE
+        )
+
+    # ── what wakes ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def tell(self, news: hints.News) -> None:
+        """Take note of what changed; `ask` acts on it."""
+        if not news:
+            return
+        self._turn += 1
+        if self._counts[parking.Pool.DECIDING]:
+            self._history.append(news)
+        if self._groups:
+            self._news.merge(news)
+
+    def ask(self, now: float, room: hints.Room | None = None) -> bool:
+        """Release pods that the news may help, group by group.
+
+        Returns:
+            Whether there is more to ask: the work is cut into rounds so that no turn of the loop gets long.
+        """
+        if not self._round and self._news:
+            self._round_news, self._news = self._news, hints.News()
+            self._round = list(self._groups)
+        for key in self._round[-GROUPS_A_ROUND:]:
+            group = self._groups.get(key)
+            if group is None or group.released is not None or not group.members:
+                continue
+            first = self._entries[next(iter(group.members))]
+            event = hints.hint(group.plugins, self._round_news, first.pod, room)
+            if event is not None:
+                self._release(key, event, now)
+        del self._round[-GROUPS_A_ROUND:]
+        return bool(self._round or self._news)
+
+    def tick(self, now: float) -> None:
+        """Let those go whose penalty is over, and those that were refused too long ago."""
+        for waiting in (self._backoff, self._errors):
+            for key in waiting.take_due(now):
+                self._enter(self._entries[key], parking.Pool.ACTIVE, hints.Event.BACKOFF_OVER)
+        if now >= self._leftovers_due:
+            self._leftovers_due = now + LEFTOVER_CHECK_S
+            for entry in list(self._old(now - self._leftover_s)):
+                self._requeue(entry, hints.Event.LEFTOVER, now)
+
+    def next_due(self) -> float | None:
+        """When `tick` next has something to do; None while nobody waits for time to pass."""
+        ends = [
+            end + backoff.WINDOW_S for end in (self._backoff.first_end(), self._errors.first_end()) if end is not None
+        ]
+        if self._counts[parking.Pool.UNSCHEDULABLE]:
+            ends.append(self._leftovers_due)
+        return min(ends, default=None)
+
+    @property
+    def ready(self) -> bool:
+        """Whether `pop` would return a pod."""
+        return bool(len(self._active) or len(self._backoff))
+
+    # ── inside ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _old(self, before: float) -> Iterator[parking.Entry]:
+        for group in self._groups.values():
+            for key in group.members:
+                entry = self._entries[key]
+                if entry.since >= before:
+                    break
+                yield entry
+
+    def _punish(self, entry: parking.Entry, times: int, now: float, *, refused: bool = False) -> None:
+        entry.since = now
+        length = self._policy.duration_s(times, refused=refused)
+        entry.end = backoff.align(now + length) if length else float("-inf")
+
+    def _backs_off(self, entry: parking.Entry, now: float) -> bool:
+        return entry.end >= backoff.align(now)
+
+    def _missed(self, entry: parking.Entry, room: hints.Room | None) -> hints.Event | None:
+        """The event that happened while the pod was being decided and may have changed the answer."""
+        if entry.changed is not None:
+            event = hints.own_hint(entry.plugins, entry.changed, entry.pod)
+            if event is not None:
+                return event
+        count = self._turn - entry.popped
+        if count > len(self._history):
+            return hints.Event.FAILURE
+        for news in list(self._history)[len(self._history) - count :]:
+            event = hints.hint(entry.plugins, news, entry.pod, room)
+            if event is not None:
+                return event
+        return None
+
+    def _requeue(self, entry: parking.Entry, event: hints.Event, now: float) -> None:
+        late = self._backs_off(entry, now) and not entry.pending
+        self._enter(entry, parking.Pool.BACKOFF if late else parking.Pool.ACTIVE, event)
+
+    def _release(self, key: parking.GroupKey, event: hints.Event, now: float) -> None:
+        """Let the first of the group try on behalf of all; it stays their envoy until something became of it."""
+        group = self._groups[key]
+        entry = self._entries[next(iter(group.members))]
+        group.released = entry.pod.key
+        self._requeue(entry, event, now)
+        entry.group = key
+
+    def _retire(self, entry: parking.Entry) -> parking.GroupKey | None:
+        """Call the envoy of a group back; returns the group's key if others are left in it."""
+        key = entry.group
+        group = None if key is None else self._groups.get(key)
+        if key is None or group is None or group.released != entry.pod.key:
+            return None
+        group.released = entry.group = None
+        if group.members:
+            return key
+        del self._groups[key]
+        return None
+
+    def _pass_on(self, entry: parking.Entry, now: float) -> None:
+        """The envoy will not answer for its group, or answered well: the next one goes."""
+        key = self._retire(entry)
+        if key is not None:
+            self._release(key, hints.Event.SIBLING, now)
+
+    def _enter(self, entry: parking.Entry, pool: parking.Pool, event: hints.Event) -> None:
+        """Move the pod into a pool, from whichever it is in."""
+        self._leave(entry)
+        self._settle(entry, pool)
+        key = entry.pod.key
+        if pool is parking.Pool.ACTIVE:
+            self._active.put(key, entry.order)
+        elif pool is parking.Pool.BACKOFF:
+            self._backoff.put(key, end=entry.end, order=entry.order)
+        elif pool is parking.Pool.ERRORS:
+            self._errors.put(key, end=entry.end, order=entry.order)
+        elif pool is parking.Pool.UNSCHEDULABLE:
+            entry.group = parking.group_key(entry)
+            group = self._groups.get(entry.group)
+            if group is None:
+                group = self._groups[entry.group] = parking.Group(entry.plugins, entry.pod.spec)
+            group.members[key] = None
+        self.moves[parking.QUEUES[pool], event] += 1
+
+    def _leave(self, entry: parking.Entry) -> None:
+        key = entry.pod.key
+        if entry.pool is parking.Pool.ACTIVE:
+            self._active.discard(key)
+        elif entry.pool is parking.Pool.BACKOFF:
+            self._backoff.discard(key)
+        elif entry.pool is parking.Pool.ERRORS:
+            self._errors.discard(key)
+        elif entry.pool is parking.Pool.UNSCHEDULABLE and entry.group is not None:
+            group = self._groups[entry.group]
+            del group.members[key]
+            if not group.members and group.released is None:
+                del self._groups[entry.group]
+            entry.group = None
+
+    def _settle(self, entry: parking.Entry, pool: parking.Pool) -> None:
+        self._counts[entry.pool] -= 1
+        self._counts[pool] += 1
+        entry.pool = pool
+        if not self._counts[parking.Pool.DECIDING]:
+            self._history.clear()

@@ -1,0 +1,104 @@
+"""A pod in the queue, and the groups that refused pods wait in.
+
+`backlog` makes, moves and forgets them; `loop` reads the entry of the pod it decides on. Nothing here acts.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+
+from graphsched.app import backoff, hints
+from graphsched.base.values import keys, pods
+
+
+class Pool(enum.Enum):
+    """Where a pod is."""
+
+    ACTIVE = "active"
+    BACKOFF = "backoff"
+    ERRORS = "errors"
+    UNSCHEDULABLE = "unschedulable"
+    GATED = "gated"
+    DECIDING = "deciding"
+    BINDING = "binding"
+
+
+GroupKey = tuple[object, ...]
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class Entry:
+    """A pod in the queue.
+
+    Attributes:
+        pod: Its newest value.
+        serial: Counts up with every pod that is added: the last resort of the order.
+        added: When it entered, gates aside; what its waiting time is measured from.
+        since: When it last entered or came back; older ones of equal priority go first.
+        pool: Where it is.
+        attempts: Decisions made on it.
+        refusals: How often no node was found, which is what its penalty grows with.
+        failures: Errors in a row; they have a series of their own.
+        plugins: Who refused it last.
+        pending: Whether the refusal asked to be retried without penalty once something outside has happened.
+        end: When its penalty ends.
+        popped: Turn of news at which it was taken out for a decision.
+        changed: The pod as it was when it was taken out, if it has changed since.
+        group: The group it waits in, or that released it.
+    """
+
+    pod: pods.Pod
+    serial: int
+    added: float
+    since: float
+    pool: Pool = Pool.ACTIVE
+    attempts: int = 0
+    refusals: int = 0
+    failures: int = 0
+    plugins: tuple[str, ...] = ()
+    pending: bool = False
+    end: float = float("-inf")
+    popped: int = 0
+    changed: pods.Pod | None = None
+    group: GroupKey | None = None
+
+    @property
+    def order(self) -> backoff.Order:
+        """Its place in the queue."""
+        return (-self.pod.priority, self.since, self.serial)
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class Group:
+    """Refused pods that no event can tell apart, the one that waits longest first.
+
+    Attributes:
+        plugins: Who refused them.
+        spec: Their spec, kept so that its id stays taken.
+        members: Keys in order of arrival; the values mean nothing.
+        released: The one that was let go to try on behalf of all; None while nobody is out.
+    """
+
+    plugins: tuple[str, ...]
+    spec: pods.Spec
+    members: dict[keys.VertexKey, None] = dataclasses.field(default_factory=dict)
+    released: keys.VertexKey | None = None
+
+
+QUEUES = {
+    Pool.ACTIVE: "active",
+    Pool.BACKOFF: "backoff",
+    Pool.ERRORS: "backoff",
+    Pool.UNSCHEDULABLE: "unschedulable",
+    Pool.GATED: "gated",
+}
+
+
+def group_key(entry: Entry) -> GroupKey:
+    """What events can tell refused pods apart by. Specs are interned, so equal ones mostly have the same id; where they
+    do not, there are two groups instead of one and nothing is lost.
+    """
+    pod = entry.pod
+    shared = (id(pod.spec), pod.priority, entry.plugins, entry.pending)
+    return shared if hints.BY_SPEC.issuperset(entry.plugins) else (*shared, pod.namespace, pod.labels)

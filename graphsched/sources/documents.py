@@ -117,18 +117,46 @@ def _read_bounded(file: typing.BinaryIO, place: str) -> bytes:
     return data
 
 
+def text_of(path: str) -> str:
+    """The text of one file, under the same bounds as a manifest.
+
+    Raises:
+        InputError: The file can not be read, is too big, or is no text in UTF-8.
+    """
+    return _decode(_read_file(pathlib.Path(path)), path)
+
+
+def first_line(path: str) -> str:
+    """The first line of a file, cut at one block; what is no UTF-8 in it is replaced. Empty for a folder.
+
+    Raises:
+        InputError: The file can not be read.
+    """
+    try:
+        if pathlib.Path(path).is_dir():
+            return ""
+        with pathlib.Path(path).open("rb") as file:
+            return file.read(_BLOCK).split(b"\n", 1)[0].decode("utf-8-sig", errors="replace")
+    except OSError as error:
+        raise _unreadable(pathlib.Path(path), error) from error
+
+
+def _decode(data: bytes, file: str) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        problem = f"byte 0x{data[error.start]:02x} is not UTF-8"
+        raise errors.InputError(f"{file}:{line}", problem=problem, remedy="save it as UTF-8") from error
+
+
 def parse(data: bytes, file: str) -> Iterator[Document]:
     """The documents in the bytes of a file, at least one.
 
     Raises:
         InputError: They are no UTF-8, no YAML and no JSON, or hold no document.
     """
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        problem = f"byte 0x{data[error.start]:02x} is not UTF-8"
-        raise errors.InputError(f"{file}:{line}", problem=problem, remedy="save it as UTF-8") from error
+    text = _decode(data, file)
     empty = True
     for document in _json(text, file) if _is_json(text, file) else _yaml(text, file):
         empty = False

@@ -135,8 +135,8 @@ class Backlog:
     def pop(self) -> parking.Entry | None:
         """The next pod to decide on; None when nobody waits for a decision.
 
-        With nobody in line the next pod in penalty is taken: a penalty orders, it does not idle the scheduler. Pods that
-        failed by an error do wait to its end.
+        With nobody in line the next pod in penalty is taken: a penalty orders, it does not idle the scheduler. Pods
+        that failed by an error do wait to its end.
         """
         key = self._active.take()
         if key is None:

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from graphsched.base.values import nodes, pods
+from graphsched.decision import names
 
 
 class Event(enum.StrEnum):
@@ -329,12 +330,8 @@ def _node_features(news: News, pod: pods.Pod, _room: Room | None) -> Event | Non
     )
 
 
-def _pod_affinity(news: News, pod: pods.Pod, _room: Room | None) -> Event | None:
-    # What is refused today: pods with terms of their own, for which nothing helps until they are supported, and nodes
-    # that hold a pod whose required anti-affinity keeps the newcomer away. Only the latter can pass by an event.
-    spec = pod.spec
-    if spec.pod_affinity or spec.pod_anti_affinity or spec.preferred_pod_affinity or spec.preferred_pod_anti_affinity:
-        return None
+def _pod_affinity(news: News, _pod: pods.Pod, _room: Room | None) -> Event | None:
+    # What refuses is a pod on the node whose required anti-affinity selects the newcomer.
     if news.added:
         return Event.NODE_ADDED
     if news.labels:
@@ -372,34 +369,31 @@ Hint = Callable[[News, pods.Pod, Room | None], Event | None]
 
 _HINTS: dict[str, Hint] = {
     NO_NODES: _no_nodes,
-    "NodeUnschedulable": _cordons,
-    "NodeName": _node_name,
-    "TaintToleration": _taints,
-    "NodeAffinity": _node_affinity,
-    "NodePorts": _node_ports,
-    "NodeResourcesFit": _node_resources_fit,
-    "NodeDeclaredFeatures": _node_features,
-    "InterPodAffinity": _pod_affinity,
-    "PodTopologySpread": _unsupported,
-    "VolumeBinding": _unsupported,
-    "VolumeRestrictions": _unsupported,
-    "VolumeZone": _unsupported,
-    "NodeVolumeLimits": _unsupported,
-    "DynamicResources": _unsupported,
+    names.NODE_UNSCHEDULABLE: _cordons,
+    names.NODE_NAME: _node_name,
+    names.TAINT_TOLERATION: _taints,
+    names.NODE_AFFINITY: _node_affinity,
+    names.NODE_PORTS: _node_ports,
+    names.NODE_RESOURCES_FIT: _node_resources_fit,
+    names.NODE_DECLARED_FEATURES: _node_features,
+    names.INTER_POD_AFFINITY: _pod_affinity,
+    names.GPU_DEVICES: _node_resources_fit,
+    names.UNSUPPORTED: _unsupported,
 }
 
-BY_SPEC = frozenset(_HINTS) - {"InterPodAffinity"}
+BY_SPEC = frozenset(_HINTS) - {names.INTER_POD_AFFINITY}
 """Plugins whose refusal depends on nothing of the pod but its spec."""
 
 _NEVER: frozenset[Event] = frozenset()
 _OWN: dict[str, frozenset[Event]] = {
     NO_NODES: _NEVER,
-    "NodeUnschedulable": frozenset({Event.POD_TOLERATES}),
-    "NodeName": _NEVER,
-    "TaintToleration": frozenset({Event.POD_TOLERATES}),
-    "NodeAffinity": _NEVER,
-    "NodePorts": _NEVER,
-    "NodeResourcesFit": frozenset({Event.POD_SCALED_DOWN}),
-    "NodeDeclaredFeatures": _NEVER,
-    "InterPodAffinity": frozenset({Event.POD_RELABELLED, Event.POD_UPDATED}),
+    names.NODE_UNSCHEDULABLE: frozenset({Event.POD_TOLERATES}),
+    names.NODE_NAME: _NEVER,
+    names.TAINT_TOLERATION: frozenset({Event.POD_TOLERATES}),
+    names.NODE_AFFINITY: _NEVER,
+    names.NODE_PORTS: _NEVER,
+    names.NODE_RESOURCES_FIT: frozenset({Event.POD_SCALED_DOWN}),
+    names.NODE_DECLARED_FEATURES: _NEVER,
+    names.GPU_DEVICES: _NEVER,
+    names.INTER_POD_AFFINITY: frozenset({Event.POD_RELABELLED, Event.POD_UPDATED}),
 }

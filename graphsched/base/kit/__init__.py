@@ -1,3 +1,1 @@
-"""
-Small tools of the impure layers: clock, guarded tasks, retry.
-"""
+"""Small tools of the impure layers: clock, guarded tasks, retry."""

@@ -1,0 +1,72 @@
+"""What the API server answered, as an error of our tree.
+
+HTTP status, headers and body come in, a `ClusterError` goes out. The one question that matters to who asked for a
+change is whether it may have taken effect: `UnreachableError` says it may, everything else says it did not.
+"""
+
+from __future__ import annotations
+
+from graphsched.base.kube import wire
+from graphsched.base.values import errors
+
+_RETRY_AFTER_S_MAX = 60.0
+"""A server that asks for more is asked again earlier: it may be another one by then."""
+_MESSAGE_LENGTH_MAX = 1000
+
+_CLASSES: dict[int, type[errors.ClusterError]] = {
+    401: errors.ForbiddenError,
+    403: errors.ForbiddenError,
+    404: errors.NotFoundError,
+    409: errors.ConflictError,
+    410: errors.ExpiredError,
+    # The server gave up on its own work (its database did not answer, a handler panicked), perhaps half-way.
+    500: errors.UnreachableError,
+    502: errors.UnreachableError,
+    504: errors.UnreachableError,
+}
+
+
+def error(status: int, body: bytes, *, what: str, retry_after: str = "") -> errors.ClusterError:
+    """The error behind an answer.
+
+    Args:
+        status: HTTP status.
+        body: A Status object, or whatever a proxy sends.
+        what: Method and path, for the message.
+        retry_after: The header of that name.
+    """
+    try:
+        told = wire.STATUS.decode(body)
+    except errors.InputError:
+        told = wire.Status()
+    kind = _CLASSES.get(status, errors.ClusterError)
+    if status == 503 and not told.code:
+        # Not the API server's words: something between us may have passed the request on before it gave up.
+        kind = errors.UnreachableError
+    text = told.message or body.decode(errors="replace").strip().partition("\n")[0] or "no explanation"
+    return kind(
+        f"{what}: {status} {text[:_MESSAGE_LENGTH_MAX]}",
+        status=status,
+        reason=told.reason,
+        retry_after_s=_seconds(retry_after),
+    )
+
+
+def ended(status: wire.Status, *, what: str) -> errors.ClusterError:
+    """The error that an ERROR event of a watch carries."""
+    kind = (
+        errors.ExpiredError if status.reason in {"Expired", "Gone"} else _CLASSES.get(status.code, errors.ClusterError)
+    )
+    text = f"{what}: {status.code} {status.message[:_MESSAGE_LENGTH_MAX] or 'no explanation'}"
+    return kind(text, status=status.code, reason=status.reason)
+
+
+def unreachable(cause: BaseException, *, what: str, reason: str = "") -> errors.UnreachableError:
+    """The error for no answer at all."""
+    text = str(cause).strip() or type(cause).__name__
+    return errors.UnreachableError(f"{what}: no answer: {text}", reason=reason or "Unreachable")
+
+
+def _seconds(header: str) -> float:
+    """The header may hold a date as well; no API server sends one, and no wait is a safe reading."""
+    return min(float(header), _RETRY_AFTER_S_MAX) if header.isascii() and header.isdigit() else 0.0

@@ -1,0 +1,254 @@
+"""The API server, as calls with deadlines.
+
+Path, query and body come in; the body of the answer goes out as bytes, for `wire` to decode. `lists` and `reflector`
+read through it, `action` writes through it.
+
+One aiohttp session with connections kept alive serves all. Compression is declined: decoding gzip costs more time than
+a local network saves (measured), and on a watch it delays events until a block is full.
+
+Invariants: every wait has a limit; every failure is a `ClusterError`; a request is sent again by itself only after a
+401, when it can not have taken effect.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import socket
+import types
+import typing
+import urllib.parse
+import urllib.request
+from collections.abc import AsyncIterator, Mapping
+
+import aiohttp
+import msgspec
+
+from graphsched.base.kube import answers, credentials, streams
+from graphsched.base.values import errors
+
+REQUEST_S = 30.0
+CONNECT_S = 10.0
+"""TCP and TLS together."""
+STALL_S = 150.0
+"""The API server sends a bookmark about once a minute, so that two in a row are missing."""
+KEEP_ALIVE_S = 60.0
+"""API servers keep idle connections open longer than this."""
+CONNECTIONS_MAX = 64
+_READ_BUFFER_BYTES = 1 << 20
+"""How much of a watch is read ahead of who handles it, before TCP pushes back."""
+
+Query = Mapping[str, str | int]
+Patching = typing.Literal["merge", "strategic-merge", "json"]
+
+_HEADERS = {"Accept": "application/json", "Accept-Encoding": "identity"}
+_EMPTY: Query = {}
+
+
+class Client:
+    """A client of one API server; an async context manager."""
+
+    def __init__(
+        self,
+        keeper: credentials.Keeper,
+        *,
+        user_agent: str = "graphsched",
+        connections_max: int = CONNECTIONS_MAX,
+    ) -> None:
+        """Prepare; nothing is sent. More than `connections_max` requests and watches at once wait for a free one."""
+        self._keeper = keeper
+        self._user_agent = user_agent
+        self._connections_max = connections_max
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> typing.Self:
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(
+                limit=self._connections_max,
+                keepalive_timeout=KEEP_ALIVE_S,
+                socket_factory=_socket,
+            ),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            headers={**_HEADERS, "User-Agent": self._user_agent},
+            read_bufsize=_READ_BUFFER_BYTES,
+        )
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: types.TracebackType | None,
+    ) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def get(self, path: str, query: Query = _EMPTY, *, deadline_s: float = REQUEST_S) -> bytes:
+        """Read what is at `path`."""
+        return await self._request("GET", path, query, None, deadline_s=deadline_s)
+
+    async def post(self, path: str, body: object, query: Query = _EMPTY, *, deadline_s: float = REQUEST_S) -> bytes:
+        """Create the object `body` (bytes of JSON, or anything that encodes to JSON) in the collection at `path`."""
+        return await self._request("POST", path, query, body, deadline_s=deadline_s)
+
+    async def put(self, path: str, body: object, query: Query = _EMPTY, *, deadline_s: float = REQUEST_S) -> bytes:
+        """Replace the object at `path`."""
+        return await self._request("PUT", path, query, body, deadline_s=deadline_s)
+
+    async def patch(
+        self,
+        path: str,
+        body: object,
+        query: Query = _EMPTY,
+        *,
+        kind: Patching,
+        deadline_s: float = REQUEST_S,
+    ) -> bytes:
+        """Change the object at `path`."""
+        content = f"application/{kind}-patch+json"
+        return await self._request("PATCH", path, query, body, content=content, deadline_s=deadline_s)
+
+    async def delete(
+        self,
+        path: str,
+        body: object = None,
+        query: Query = _EMPTY,
+        *,
+        deadline_s: float = REQUEST_S,
+    ) -> bytes:
+        """Delete the object at `path`; `body` may hold preconditions."""
+        return await self._request("DELETE", path, query, body, deadline_s=deadline_s)
+
+    @contextlib.asynccontextmanager
+    async def watch(self, path: str, query: Query, *, stall_s: float = STALL_S) -> AsyncIterator[streams.Watch]:
+        """Open a watch; it breaks when nothing comes for `stall_s`.
+
+        Raises:
+            ClusterError: The server did not let it begin.
+        """
+        what = f"watch {path}"
+        async with contextlib.AsyncExitStack() as stack:
+            access = await self._keeper.current()
+            response = await self._open(stack, access, path, query, stall_s=stall_s)
+            if response.status == 401:
+                renewed = await self._keeper.renew(access)
+                if renewed is not access:
+                    response = await self._open(stack, renewed, path, query, stall_s=stall_s)
+            if response.status != 200:
+                raise await self._refusal(response, what=what)
+            yield streams.Watch(response, what=what)
+
+    async def _open(
+        self,
+        stack: contextlib.AsyncExitStack,
+        access: credentials.Access,
+        path: str,
+        query: Query,
+        *,
+        stall_s: float,
+    ) -> aiohttp.ClientResponse:
+        """Ask for something that begins within the usual time, although it may go on for long."""
+        limits = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S, sock_read=stall_s)
+        try:
+            async with asyncio.timeout(REQUEST_S):
+                return await stack.enter_async_context(self._send(access, "GET", path, query, None, limits=limits))
+        except (aiohttp.ClientError, OSError) as error:
+            raise answers.unreachable(error, what=f"watch {path}") from error
+
+    async def _refusal(self, response: aiohttp.ClientResponse, *, what: str) -> errors.ClusterError:
+        try:
+            async with asyncio.timeout(REQUEST_S):
+                body = await response.read()
+        except (aiohttp.ClientError, OSError):
+            # The status has come, and says enough.
+            body = b""
+        return _error(response, body, what=what)
+
+    async def _request(
+        self,
+        method: str,
+        path: str,
+        query: Query,
+        body: object,
+        *,
+        content: str = "application/json",
+        deadline_s: float,
+    ) -> bytes:
+        what = f"{method} {path}"
+        data = body if body is None or isinstance(body, bytes) else msgspec.json.encode(body)
+        limits = aiohttp.ClientTimeout(total=deadline_s, sock_connect=CONNECT_S)
+        access = await self._keeper.current()
+        while True:
+            try:
+                async with self._send(access, method, path, query, data, content=content, limits=limits) as response:
+                    answer = await response.read()
+            except (aiohttp.ClientError, OSError) as error:
+                raise answers.unreachable(error, what=what) from error
+            if response.status < 300:
+                return answer
+            if response.status == 401:
+                rejected, access = access, await self._keeper.renew(access)
+                if access is not rejected:
+                    continue
+            raise _error(response, answer, what=what)
+
+    def _send(
+        self,
+        access: credentials.Access,
+        method: str,
+        path: str,
+        query: Query,
+        data: bytes | None,
+        *,
+        content: str = "",
+        limits: aiohttp.ClientTimeout,
+    ) -> contextlib.AbstractAsyncContextManager[aiohttp.ClientResponse]:
+        if self._session is None:
+            raise RuntimeError("use `async with Client(…) as client`")
+        return self._session.request(
+            method,
+            access.server + path,
+            params=query,
+            data=data,
+            headers={**access.headers, "Content-Type": content} if data is not None else access.headers,
+            timeout=limits,
+            # A page to log in at is no answer.
+            allow_redirects=False,
+            ssl=access.tls,
+            server_hostname=access.server_name,
+            proxy=access.proxy or environment_proxy(access.server),
+        )
+
+
+def _error(response: aiohttp.ClientResponse, body: bytes, *, what: str) -> errors.ClusterError:
+    return answers.error(response.status, body, what=what, retry_after=response.headers.get("Retry-After", ""))
+
+
+def environment_proxy(server: str) -> str | None:
+    """The proxy that the environment names for this server; never one for this very machine."""
+    url = urllib.parse.urlsplit(server)
+    host = url.hostname or ""
+    if host == "localhost" or _is_loopback(host) or urllib.request.proxy_bypass_environment(host):  # type: ignore[attr-defined]
+        return None
+    return urllib.request.getproxies_environment().get(url.scheme)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _socket(address: typing.Any) -> socket.socket:
+    """A socket that notices within a minute that the other side is gone without a word."""
+    family, kind, protocol, _, _ = address
+    made = socket.socket(family=family, type=kind, proto=protocol)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    if hasattr(socket, "TCP_KEEPIDLE"):
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 30)
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 10)
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
+    return made

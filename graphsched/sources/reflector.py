@@ -1,0 +1,327 @@
+"""Follows one kind of object of the API server, and says so in patches.
+
+A list, then a watch from the version it showed, for as long as the program runs. Objects come in, decoded by
+`base.kube`; patches go to the `inbox`, in the stream `watch/<kind>` whose epoch is one list and what followed it. The
+store applies them; nobody else needs to know that lists and watches exist.
+
+Between lists the watch is resumed where it ended, after every kind of end. A list is made anew only when the server no
+longer holds that place (410, as a status or as an event), when it refuses the place repeatedly, or when `resync` asks.
+
+Invariants: an object that went away unseen is removed after the next list, so no delete is lost; a deletion of an
+earlier object does not remove its successor of the same name; an object that can not be read is counted, logged once
+and skipped, and what was known of it stays; no patch has more than `ROWS_MAX` rows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import random
+import typing
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from graphsched.base.kit import backoff, clock as clocks, tasks
+from graphsched.base.kube import answers, client as clients, lists, streams, wire
+from graphsched.base.values import errors, keys
+from graphsched.graph import delta
+from graphsched.sources import inbox as inboxes, progress
+
+ROWS_MAX = 250
+"""Rows of one patch: decoding and applying it keeps the loop for some 10 ms."""
+WATCH_S = (300.0, 600.0)
+"""How long the server is to hold a watch; at random, so that not all end together."""
+BACKOFF_S = (0.5, 10.0)
+"""First and greatest wait between attempts. Short, since pods wait as well."""
+REFUSALS_MAX = 3
+"""So many refusals in a row to resume, and the place is given up."""
+_TRANSIENT = frozenset({0, 401, 403, 429, 502, 503})
+"""HTTP status of failures that have nothing to do with the place; 0 is no answer."""
+
+
+class Identified(typing.Protocol):
+    """A decoded object."""
+
+    @property
+    def metadata(self) -> wire.Metadata:
+        """What identifies it."""
+        ...
+
+
+Body = typing.TypeVar("Body", bound=Identified)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Resource(typing.Generic[Body]):
+    """A kind of object and how it becomes vertices.
+
+    Attributes:
+        name: Plural name: the stream is `watch/<name>`.
+        path: Of the collection.
+        fields: Field selector, empty for all objects.
+        key: The key of the object with these metadata.
+        decode: The object in a JSON text; raises InputError.
+        convert: Its vertex; raises InputError.
+    """
+
+    name: str
+    path: str
+    fields: str = ""
+    key: Callable[[wire.Metadata], keys.VertexKey]
+    decode: Callable[[bytes | msgspec.Raw], Body]
+    convert: Callable[[Body], delta.Vertex]
+
+
+class Known(msgspec.Struct, frozen=True, gc=False):
+    """What is kept of an object that the store has: enough to see a change, and who a deletion is meant for."""
+
+    uid: str
+    version: str
+
+
+class Reflector(typing.Generic[Body]):
+    """Follows one resource. `run` is an eternal task."""
+
+    def __init__(
+        self,
+        resource: Resource[Body],
+        *,
+        client: clients.Client,
+        inbox: inboxes.Inbox,
+        clock: clocks.Clock,
+        observer: progress.Observer,
+        rng: random.Random,
+    ) -> None:
+        """Prepare; nothing is read before `run`."""
+        self.resource = resource
+        self.progress = progress.Progress(resource.name, clock=clock, observer=observer)
+        self._client = client
+        self._inbox = inbox
+        self._rng = rng
+        self._backoff = backoff.Backoff(first_s=BACKOFF_S[0], most_s=BACKOFF_S[1], rng=rng)
+        self._query = {"fieldSelector": resource.fields} if resource.fields else {}
+        self._known: dict[keys.VertexKey, Known] = {}
+        self._blamed: set[keys.VertexKey] = set()
+        self._version = ""
+        self._epoch = 0
+        self._sequence = 0
+        self._relist = "start"
+        """Why the next step is a list; empty when it is a watch."""
+        self._refusals = 0
+        self._watch: streams.Watch | None = None
+        self._asked = ""
+        """Why somebody asked for a list; empty when nobody did."""
+        self._hurry = asyncio.Event()
+
+    @property
+    def synced(self) -> asyncio.Event:
+        """Set once a whole list is in the inbox."""
+        return self.progress.synced
+
+    async def run(self) -> typing.NoReturn:
+        """Follow the resource until cancelled."""
+        while True:
+            await self.step()
+
+    def resync(self, reason: str) -> None:
+        """List again at once, and send everything: whoever applies the patches has lost track."""
+        self._asked = reason
+        self._hurry.set()
+        if self._watch is not None:
+            self._watch.close()
+
+    async def step(self) -> None:
+        """One list or one watch, and the wait after it when it failed."""
+        self._hurry.clear()
+        if self._asked:
+            self._relist, self._asked = self._asked, ""
+            # Nothing is taken to be in the store any more, but what is gone must still be removed from it.
+            self._known = {key: Known(known.uid, "") for key, known in self._known.items()}
+        try:
+            if self._relist:
+                await self._list(self._relist)
+            else:
+                await self._follow()
+        except errors.ClusterError as error:
+            await self._rest(error)
+
+    async def _rest(self, error: errors.ClusterError) -> None:
+        """Wait for as long as it takes, and decide whether to go on where the watch was."""
+        if self._asked:
+            return
+        if isinstance(error, errors.ExpiredError):
+            self._relist = "expired"
+        elif error.reason == streams.TOO_LONG:
+            self._relist = "line too long"
+        elif error.status not in _TRANSIENT:
+            self._refusals += 1
+            if self._refusals >= REFUSALS_MAX:
+                self._relist = self._relist or "refused"
+        self.progress.interrupted(progress.reason_of(error), error)
+        await tasks.pause(self._backoff.next(at_least_s=error.retry_after_s), until=self._hurry)
+
+    # ------------------------------------------------------------------------------------ list
+
+    async def _list(self, reason: str) -> None:
+        """Bring the store to what a fresh list shows."""
+        self._epoch += 1
+        self._sequence = 0
+        try:
+            seen, changed = await self._pages(lists.PAGE_ITEMS)
+        except errors.ExpiredError:
+            # Too slow for the server's memory: one page has nothing that can expire.
+            seen, changed = await self._pages(None)
+        gone = [key for key in self._known if key not in seen]
+        for start in range(0, len(gone), ROWS_MAX):
+            patch = delta.Patch()
+            for key in gone[start : start + ROWS_MAX]:
+                self._forget(patch, key)
+            await self._send(patch)
+        self._relist = ""
+        self._refusals = 0
+        self.progress.listed(reason, objects=len(self._known), changed=changed + len(gone))
+
+    async def _pages(self, items_max: int | None) -> tuple[set[keys.VertexKey], int]:
+        """Send what is new in every page; the keys of all objects, and how many were new."""
+        seen: set[keys.VertexKey] = set()
+        changed = 0
+        async for page in lists.pages(self._client, self.resource.path, self._query, items_max=items_max):
+            items = page.items or []
+            for start in range(0, len(items), ROWS_MAX):
+                patch = delta.Patch()
+                for raw in items[start : start + ROWS_MAX]:
+                    key = self._take(patch, raw)
+                    if key is not None:
+                        seen.add(key)
+                changed += len(patch.vertices)
+                await self._send(patch)
+            self.progress.heard(len(items))
+            self._version = page.metadata.resource_version
+        return seen, changed
+
+    # ----------------------------------------------------------------------------------- watch
+
+    async def _follow(self) -> None:
+        """Watch until the server ends it."""
+        query: dict[str, str | int] = {
+            **self._query,
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": self._version,
+            "timeoutSeconds": round(self._rng.uniform(*WATCH_S)),
+        }
+        heard = False
+        async with self._client.watch(self.resource.path, query) as watch:
+            self._watch = watch
+            try:
+                self.progress.heard(0)
+                while (lines := await watch.read()) is not None:
+                    for start in range(0, len(lines), ROWS_MAX):
+                        await self._apply(lines[start : start + ROWS_MAX])
+                    heard = True
+                    self._refusals = 0
+                    self._backoff.reset()
+            finally:
+                self._watch = None
+        if not heard:
+            # A server that ends every watch at once must not be asked a thousand times a second.
+            raise errors.UnreachableError(f"watch {self.resource.path}: ended without a word", reason=progress.ENDED)
+        self.progress.ended()
+
+    async def _apply(self, lines: Sequence[bytes]) -> None:
+        """Send what these events say; an ERROR among them is raised after what came before it was sent."""
+        patch = delta.Patch()
+        failure: errors.ClusterError | None = None
+        for line in lines:
+            try:
+                event = wire.EVENT.decode(line)
+            except errors.InputError as error:
+                failure = answers.unreachable(error, what=f"watch {self.resource.path}", reason="Garbled")
+                break
+            if event.type == "ERROR":
+                status = wire.STATUS.decode(event.object)
+                failure = answers.ended(status, what=f"watch {self.resource.path}")
+                break
+            self._event(patch, event)
+        self.progress.heard(len(lines))
+        await self._send(patch)
+        if failure is not None:
+            raise failure
+
+    def _event(self, patch: delta.Patch, event: wire.Event) -> None:
+        if event.type in {"ADDED", "MODIFIED"}:
+            self._take(patch, event.object, follow=True)
+            return
+        try:
+            metadata = wire.BOOKMARK.decode(event.object).metadata
+        except errors.InputError as error:
+            self._blame(None, error)
+            return
+        self._version = metadata.resource_version or self._version
+        if event.type == "DELETED":
+            key = self.resource.key(metadata)
+            known = self._known.get(key)
+            if known is not None and known.uid == metadata.uid:
+                self._forget(patch, key)
+
+    # --------------------------------------------------------------------------------- objects
+
+    def _take(self, patch: delta.Patch, raw: msgspec.Raw, *, follow: bool = False) -> keys.VertexKey | None:
+        """Put an object into the patch unless the store has it; its key, None when it has no readable one.
+
+        With `follow` the watch resumes after this object.
+        """
+        key: keys.VertexKey | None = None
+        try:
+            body = self.resource.decode(raw)
+            metadata = body.metadata
+            key = self.resource.key(metadata)
+            if follow:
+                self._version = metadata.resource_version
+            known = self._known.get(key)
+            if known is not None and known.version == metadata.resource_version and known.uid == metadata.uid:
+                return key
+            vertex = self.resource.convert(body)
+        except errors.InputError as error:
+            return self._skip(raw, error, follow=follow)
+        if known is not None and known.uid != metadata.uid:
+            patch.remove(key)
+        patch.set_vertex(vertex)
+        self._known[key] = Known(metadata.uid, metadata.resource_version)
+        self._blamed.discard(key)
+        return key
+
+    def _skip(self, raw: msgspec.Raw, error: errors.InputError, *, follow: bool) -> keys.VertexKey | None:
+        """Leave an object that can not be read; its key where at least that can be."""
+        try:
+            metadata = wire.BOOKMARK.decode(raw).metadata
+        except errors.InputError:
+            self._blame(None, error)
+            return None
+        if follow:
+            self._version = metadata.resource_version or self._version
+        key = self.resource.key(metadata) if metadata.name else None
+        self._blame(key, error)
+        return key
+
+    def _blame(self, key: keys.VertexKey | None, error: errors.InputError) -> None:
+        first = key is None or key not in self._blamed
+        if key is not None:
+            self._blamed.add(key)
+        self.progress.invalid(error, say=first)
+
+    def _forget(self, patch: delta.Patch, key: keys.VertexKey) -> None:
+        patch.remove(key)
+        del self._known[key]
+        self._blamed.discard(key)
+
+    async def _send(self, patch: delta.Patch) -> None:
+        """Put a patch that says anything into the inbox; wait there while it is full."""
+        if not len(patch):
+            return
+        self._sequence += 1
+        patch.stream = delta.Stream(f"watch/{self.resource.name}", self._epoch, self._sequence)
+        await self._inbox.put(patch)
+        # The other tasks get their turn, however fast the patches come.
+        await asyncio.sleep(0)

@@ -99,6 +99,11 @@ class View:
         self.check()
         return self._store.pod(key)
 
+    def placement(self, key: keys.VertexKey) -> Placement | None:
+        """Where the pod counts; None while it counts nowhere."""
+        self.check()
+        return self._store.placement(key)
+
     def on_node(self, name: str) -> dict[keys.VertexKey, Placement]:
         """The pods that count on the node."""
         self.check()

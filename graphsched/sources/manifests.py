@@ -170,8 +170,10 @@ class Collector:
         items = manifest.get("items") or []
         for index, item in enumerate(items if isinstance(items, list) else []):
             if isinstance(item, dict) and kind != "List":
-                item = {"kind": kind.removesuffix("List"), "apiVersion": manifest.get("apiVersion", ""), **item}  # noqa: PLW2901
-            self.add(item, place=f"{place}: items[{index}]")
+                common = {"kind": kind.removesuffix("List"), "apiVersion": manifest.get("apiVersion", "")}
+                self.add({**common, **item}, place=f"{place}: items[{index}]")
+            else:
+                self.add(item, place=f"{place}: items[{index}]")
 
     def _add_object(self, manifest: dict[str, object], kind: str, group: str, place: str) -> None:
         if kind in workloads.CODECS and group in {"", "apps", "batch"}:

@@ -1,7 +1,7 @@
 """Workloads in a manifest, as the pods their controllers would make.
 
-Without a cluster there is no controller, so a Deployment, ReplicaSet, ReplicationController, StatefulSet or Job comes in
-and its pods go out, numbered from 0: `web-0`, `web-1`. Random suffixes would make every run of a simulation another
+Without a cluster there is no controller, so a Deployment, ReplicaSet, ReplicationController, StatefulSet or Job comes
+in and its pods go out, numbered from 0: `web-0`, `web-1`. Random suffixes would make every run of a simulation another
 one. `defaults` and `pods` then treat them as any other pod.
 """
 

@@ -1,8 +1,8 @@
 """Kubernetes quantities as exact integers.
 
-`"1500m"`, `"12Gi"` and `"1e3"` come in as text, from manifests or from the API; an int64 in the unit asked for goes out,
-rounded up as the API's `Value()` and `MilliValue()` do. Nothing passes through a float: 2**53 bytes are 9 PB, but the
-law that adding and removing a pod leaves a node's sum where it was must not depend on that.
+`"1500m"`, `"12Gi"` and `"1e3"` come in as text, from manifests or from the API; an int64 in the unit asked for goes
+out, rounded up as the API's `Value()` and `MilliValue()` do. Nothing passes through a float: 2**53 bytes are 9 PB, but
+the law that adding and removing a pod leaves a node's sum where it was must not depend on that.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 
 from graphsched.base.values import errors
 
-_TEXT = re.compile(r"([+-]?)(\d+(?:\.\d*)?|\.\d+)(?:(Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE])|[eE]([+-]?\d{1,3}))?")
+_TEXT = re.compile(r"([+-]?)(\d+(?:\.\d*)?|\.\d+)(?:(Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE])|[eE]([+-]?\d{1,3}))?", re.ASCII)
 _BINARY = {"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40, "Pi": 1 << 50, "Ei": 1 << 60}
 _DECIMAL_EXPONENT = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 INT64_MAX = (1 << 63) - 1

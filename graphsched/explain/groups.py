@@ -1,0 +1,143 @@
+"""Nodes sorted by what is in the way, in words a person would use.
+
+An evaluation has one refusing plugin and its fixed reasons for each node; those texts are made for machines ("node(s)
+had untolerated taint(s)"). Here every refused node gets a label that also names the taint, the resource or the port,
+read from the view the evaluation was made on. `why` puts the groups into a sentence, the HTML report draws them.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from graphsched.base.values import nodes, pods, status
+from graphsched.decision import names, trace
+from graphsched.explain import wording
+from graphsched.graph import view
+
+INSUFFICIENT = "Insufficient "
+TOO_MANY_PODS = "Too many pods"
+_ROOM = frozenset({names.NODE_PORTS, names.NODE_RESOURCES_FIT, names.GPU_DEVICES})
+
+
+class Group(msgspec.Struct, frozen=True, gc=False):
+    """Nodes with the same thing in the way.
+
+    Attributes:
+        label: What is in the way, as in `3 tainted (maintenance)`.
+        plugin: Who refused them; empty for nodes outside the names that the pod's affinity lists.
+        nodes: Their names, sorted.
+        room: Whether they would do if only there were more room: their load is in the way, not what they are.
+    """
+
+    label: str
+    plugin: str
+    nodes: tuple[str, ...]
+    room: bool = False
+
+    def __str__(self) -> str:
+        return f"{len(self.nodes):,} {self.label}"
+
+
+def refused(graph: view.View, pod: pods.Pod, evaluation: trace.Evaluation) -> tuple[Group, ...]:
+    """The refused nodes in groups, largest first, then by label; empty when the pod was refused as a whole."""
+    if evaluation.prefilter is not None:
+        return ()
+    found: dict[tuple[str, str, bool], list[str]] = {}
+    for name, verdict in evaluation.verdicts.items():
+        if not verdict.status.ok:
+            room = verdict.status.by in _ROOM and verdict.status.code is status.Code.UNSCHEDULABLE
+            key = label(graph, pod, name, verdict.status), verdict.status.by, room
+            found.setdefault(key, []).append(name)
+    made = (Group(text, plugin, tuple(sorted(members)), room) for (text, plugin, room), members in found.items())
+    return tuple(sorted(made, key=lambda group: (-len(group.nodes), group.label)))
+
+
+def label(graph: view.View, pod: pods.Pod, name: str, refusal: status.Status) -> str:
+    """What is in the way on this node."""
+    node = graph.node(name)
+    if node is None:
+        return "unknown"
+    match refusal.by:
+        case names.NODE_UNSCHEDULABLE:
+            return "cordoned"
+        case names.NODE_NAME:
+            return f"other than {pod.spec.node_name}, the node it asks for"
+        case names.TAINT_TOLERATION:
+            return f"tainted ({_taint(node, pod)})"
+        case names.NODE_AFFINITY | "":
+            return _mismatch(node, pod, refusal)
+        case names.NODE_PORTS:
+            return f"with {wording.either([str(port.port) for port in pod.spec.ports])} taken (host port)"
+        case names.NODE_RESOURCES_FIT:
+            return _full(node, pod, refusal)
+        case names.GPU_DEVICES:
+            return _devices(node, pod, refusal)
+        case names.INTER_POD_AFFINITY:
+            return "kept by the anti-affinity of pods there"
+        case names.NODE_DECLARED_FEATURES:
+            missing = sorted(set(pod.spec.features) - set(node.features))
+            return f"without {wording.both(missing)} (feature)"
+    return ", ".join(refusal.reasons)
+
+
+def untolerated(node: nodes.Node, pod: pods.Pod) -> tuple[nodes.Taint, ...]:
+    """The taints that keep the pod away, in order."""
+    return tuple(
+        taint
+        for taint in node.taints
+        if taint.effect != "PreferNoSchedule" and not any(each.tolerates(taint) for each in pod.spec.tolerations)
+    )
+
+
+def short_of(refusal: status.Status) -> tuple[str, ...]:
+    """The resources a NodeResourcesFit refusal names, sorted."""
+    return tuple(reason.removeprefix(INSUFFICIENT) for reason in refusal.reasons if reason.startswith(INSUFFICIENT))
+
+
+def _taint(node: nodes.Node, pod: pods.Pod) -> str:
+    taint = next(iter(untolerated(node, pod)), None)
+    if taint is None:
+        return "not tolerated"
+    return f"{taint.key}={taint.value}" if taint.value else taint.key
+
+
+def _mismatch(node: nodes.Node, pod: pods.Pod, refusal: status.Status) -> str:
+    if "scheduler-enforced" in "".join(refusal.reasons):
+        return "outside the affinity this scheduler is set to"
+    if not refusal.by:
+        return "not named by its node affinity"
+    have = dict(node.labels)
+    missing = [f"{key}={value}" for key, value in pod.spec.selector if have.get(key) != value]
+    return f"without {wording.both(missing)}" if missing else "outside its node affinity"
+
+
+def _full(node: nodes.Node, pod: pods.Pod, refusal: status.Status) -> str:
+    offered, wanted = dict(node.allocatable), dict(pod.spec.demand.amounts)
+    short = short_of(refusal)
+    if refusal.code is status.Code.UNRESOLVABLE:
+        small = [name for name in short if wanted.get(name, 0) > offered.get(name, 0)]
+        absent = [name for name in small if not offered.get(name)]
+        return f"without {wording.both(absent)}" if absent else f"too small ({', '.join(small)})"
+    full = [*short, *(["pods"] if TOO_MANY_PODS in refusal.reasons else [])]
+    return f"full ({', '.join(full)})"
+
+
+def _devices(node: nodes.Node, pod: pods.Pod, refusal: status.Status) -> str:
+    gpu = pod.spec.gpu
+    if not node.gpus or gpu is None:
+        return "without GPU"
+    if gpu.models and node.gpu_model not in gpu.models:
+        return f"with another GPU than {wording.either(gpu.models)}"
+    if refusal.code is status.Code.UNRESOLVABLE:
+        return f"with fewer than {wording.count(gpu.count, 'GPU')}"
+    return "full (GPU)"
+
+
+def summary(groups: tuple[Group, ...], *, at_most: int = 6) -> str:
+    """`2 full (cpu) · 1 cordoned`, the largest groups first, the rest counted."""
+    shown = [str(group) for group in groups[:at_most]]
+    rest = groups[at_most:]
+    if rest:
+        number = sum(len(group.nodes) for group in rest)
+        shown.append(f"{number:,} for {wording.count(len(rest), 'other reason')}")
+    return " · ".join(shown)

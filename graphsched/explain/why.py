@@ -1,0 +1,368 @@
+"""Why a pod is where it is, or why it is nowhere: the answer as a value and as sentences.
+
+An evaluation and the view it was made on come in, an `Explanation` goes out; `text` turns it into what a terminal
+shows, the debug endpoint sends it as JSON. The first line holds the answer, the rest is for whoever wants the evidence.
+
+Invariant: everything said is read from the view or shown by the checks; nothing is guessed from the reasons' texts.
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from graphsched.base.values import nodes, pods, status
+from graphsched.decision import cycle, names, profile, trace
+from graphsched.explain import groups, remedies, wording
+from graphsched.graph import occupancy, view
+
+PLUGIN_TITLES = {
+    names.TAINT_TOLERATION: "taints to avoid",
+    names.NODE_AFFINITY: "preferred nodes",
+    names.NODE_RESOURCES_FIT: "room left",
+    names.BALANCED_ALLOCATION: "balance of resources",
+    names.IMAGE_LOCALITY: "image at hand",
+}
+
+_WAKES = {
+    names.NODE_RESOURCES_FIT: ("a pod leaving a node it may run on", "a node joining or growing"),
+    names.GPU_DEVICES: ("a pod giving back GPUs", "a node with GPUs joining"),
+    names.NODE_PORTS: ("a pod giving back the host port", "a node joining"),
+    names.TAINT_TOLERATION: ("a taint going away", "a node joining"),
+    names.NODE_UNSCHEDULABLE: ("a node being uncordoned",),
+    names.NODE_AFFINITY: ("a node getting the labels", "a node joining"),
+    names.NODE_NAME: ("that node joining",),
+    names.INTER_POD_AFFINITY: ("the pods that keep it away leaving", "a node joining"),
+    names.NODE_DECLARED_FEATURES: ("a node declaring the feature",),
+}
+
+
+class Waiting(msgspec.Struct, frozen=True, gc=False):
+    """What a live queue knows of a pending pod.
+
+    Attributes:
+        seconds: How long it has been waiting.
+        attempts: How often it was tried.
+        next_try_s: When it is tried again by itself; None when only an event wakes it.
+    """
+
+    seconds: float
+    attempts: int
+    next_try_s: float | None = None
+
+
+class Candidate(msgspec.Struct, frozen=True, gc=False):
+    """A node that passed every check, with its scores by plugin and their sum."""
+
+    node: str
+    scores: dict[str, int]
+    total: int
+
+
+class Explanation(msgspec.Struct, frozen=True, gc=False):
+    """The answer.
+
+    Attributes:
+        pod: `namespace/name`.
+        state: `runs`, `pending`, `fits` (pending, and a node would take it now) or `gated`.
+        headline: The answer in one sentence.
+        node: Where it runs or would go; empty when nowhere.
+        candidates: That node first, then at most two runners-up.
+        score_max: What a total could be at most.
+        feasible: Number of nodes that passed every check.
+        groups: The refused nodes by what is in the way.
+        nodes: Number of nodes.
+        changes: What would be enough, cheapest first.
+        wakes_on: What makes it worth another try.
+        waiting: From the live queue, where there is one.
+    """
+
+    pod: str
+    state: str
+    headline: str
+    node: str = ""
+    candidates: tuple[Candidate, ...] = ()
+    score_max: int = 0
+    feasible: int = 0
+    groups: tuple[groups.Group, ...] = ()
+    nodes: int = 0
+    changes: tuple[remedies.Change, ...] = ()
+    wakes_on: tuple[str, ...] = ()
+    waiting: Waiting | None = None
+
+
+def explain(
+    graph: view.View,
+    pod: pods.Pod,
+    decider: cycle.Decider,
+    *,
+    waiting: Waiting | None = None,
+) -> Explanation:
+    """Explain one pod on this view. A pod that runs is weighed as if it were about to be placed."""
+    if pod.gates and not pod.node:
+        return _gated(graph, pod, waiting)
+    counted = graph.placement(pod.key)
+    placement = counted.node if counted is not None else ""
+    subject, beneath = pod, graph
+    if placement:
+        subject = msgspec.structs.replace(pod, node="", devices=())
+        beneath = graph.with_changes(removed=[pod.key])
+    evaluation = decider.evaluate(beneath, subject)
+    found = groups.refused(beneath, subject, evaluation)
+    ranked = _ranked(evaluation)
+    base = Explanation(
+        pod=pod.full_name,
+        state="runs" if placement else "fits" if ranked else "pending",
+        headline="",
+        node=placement,
+        feasible=len(ranked),
+        groups=found,
+        nodes=len(evaluation.verdicts),
+        score_max=100 * sum(decider.settings.weights.get(plugin, 0) for plugin in _scored(ranked)),
+        waiting=waiting,
+    )
+    if placement:
+        return _placed(base, beneath, subject, evaluation, ranked)
+    if ranked:
+        return _fits(base, subject, ranked)
+    return _pending(base, beneath, subject, evaluation, decider.settings)
+
+
+def _gated(graph: view.View, pod: pods.Pod, waiting: Waiting | None) -> Explanation:
+    gates = wording.both(pod.gates)
+    noun = "the scheduling gate" if len(pod.gates) == 1 else "the scheduling gates"
+    return Explanation(
+        pod=pod.full_name,
+        state="gated",
+        headline=f"{pod.name} is held back by {noun} {gates}; it is not tried before that is removed.",
+        nodes=len(graph.columns.rows),
+        wakes_on=("its scheduling gates being removed",),
+        waiting=waiting,
+    )
+
+
+def _ranked(evaluation: trace.Evaluation) -> list[Candidate]:
+    passed = [
+        Candidate(name, verdict.scores, verdict.total)
+        for name, verdict in evaluation.verdicts.items()
+        if verdict.status.ok
+    ]
+    return sorted(passed, key=lambda candidate: (-candidate.total, candidate.node))
+
+
+def _scored(ranked: list[Candidate]) -> tuple[str, ...]:
+    return tuple(ranked[0].scores) if ranked else ()
+
+
+def _placed(
+    base: Explanation,
+    graph: view.View,
+    pod: pods.Pod,
+    evaluation: trace.Evaluation,
+    ranked: list[Candidate],
+) -> Explanation:
+    verdict = evaluation.verdicts.get(base.node)
+    where = f"{pod.name} runs on {base.node}"
+    if verdict is None:
+        return msgspec.structs.replace(base, headline=f"{where}, a node that is not known here.")
+    if evaluation.prefilter is not None:
+        reasons = " and ".join(evaluation.prefilter.reasons)
+        return msgspec.structs.replace(base, headline=f"{where}. It could not be placed here anew: {reasons}.")
+    if not verdict.status.ok:
+        obstacle = groups.label(graph, pod, base.node, verdict.status)
+        headline = f"{where}, which would not be chosen now: it is {obstacle}."
+        return msgspec.structs.replace(base, headline=headline, candidates=tuple(ranked[:2]))
+    own = next(candidate for candidate in ranked if candidate.node == base.node)
+    others = [candidate for candidate in ranked if candidate.node != base.node][:2]
+    if len(ranked) == 1:
+        headline = f"{where}, {_sole(base.nodes)}."
+    elif own.total == ranked[0].total:
+        rivals = sum(candidate.total == own.total for candidate in ranked) - 1
+        tie = f", the first by name of {wording.count(rivals + 1, 'equal')}" if rivals else ""
+        first = tie if own.node == ranked[0].node else f", as good as {ranked[0].node}"
+        headline = f"{where}: score {own.total} of {base.score_max}{first}."
+    else:
+        headline = (
+            f"{where}: score {own.total} of {base.score_max}. As the cluster is now, {ranked[0].node} would be "
+            f"better ({ranked[0].total})."
+        )
+    return msgspec.structs.replace(base, headline=headline, candidates=(own, *others))
+
+
+def _sole(total: int) -> str:
+    return "the only node there is" if total == 1 else f"the only one of {total:,} nodes that takes it"
+
+
+def _fits(base: Explanation, pod: pods.Pod, ranked: list[Candidate]) -> Explanation:
+    best = ranked[0]
+    node = pod.nominated if any(candidate.node == pod.nominated for candidate in ranked) else best.node
+    chosen = next(candidate for candidate in ranked if candidate.node == node)
+    others = [candidate for candidate in ranked if candidate.node != node][:2]
+    if len(ranked) == 1:
+        reason = _sole(base.nodes)
+    elif node == pod.nominated:
+        reason = "the node nominated to it"
+    else:
+        reason = f"score {chosen.total} of {base.score_max}, the best of {wording.count(len(ranked), 'node')}"
+    headline = f"{pod.name} is pending and fits: it would go to {node} ({reason})."
+    return msgspec.structs.replace(base, headline=headline, node=node, candidates=(chosen, *others))
+
+
+def _pending(
+    base: Explanation,
+    graph: view.View,
+    pod: pods.Pod,
+    evaluation: trace.Evaluation,
+    settings: profile.Profile,
+) -> Explanation:
+    since = f" for {wording.duration(base.waiting.seconds)}" if base.waiting else ""
+    plugins = evaluation.diagnosis.plugins if evaluation.diagnosis else ()
+    wakes = dict.fromkeys(event for plugin in plugins for event in _WAKES.get(plugin, ("any change of the cluster",)))
+    return msgspec.structs.replace(
+        base,
+        headline=f"{pod.name} is pending{since}: {dominating(graph, pod, evaluation, base.groups)}.",
+        changes=remedies.smallest(graph, pod, evaluation, settings),
+        wakes_on=tuple(wakes) if base.nodes else ("a node joining",),
+    )
+
+
+def dominating(
+    graph: view.View,
+    pod: pods.Pod,
+    evaluation: trace.Evaluation,
+    found: tuple[groups.Group, ...],
+) -> str:
+    """The one reason to look at first, as part of a sentence.
+
+    Nodes that are full come before nodes that are too small, and those before nodes that are of another sort: a
+    thousand nodes without a GPU are no news to somebody who asked for one.
+    """
+    if evaluation.prefilter is not None:
+        return " and ".join(evaluation.prefilter.reasons)
+    if not evaluation.verdicts:
+        return "there are no nodes"
+    near = [name for group in found if group.room for name in group.nodes]
+    if near:
+        return _lacking_room(graph, pod, evaluation, near)
+    small = [group for group in found if group.plugin in {names.NODE_RESOURCES_FIT, names.GPU_DEVICES}]
+    if small:
+        return _too_small(graph, pod, evaluation, [name for group in small for name in group.nodes])
+    if len(found) == 1:
+        return f"every node is {found[0].label}" if len(found[0].nodes) > 1 else f"the only node is {found[0].label}"
+    return f"no node accepts it ({groups.summary(found, at_most=3)})"
+
+
+def _lacking_room(graph: view.View, pod: pods.Pod, evaluation: trace.Evaluation, near: list[str]) -> str:
+    total = len(evaluation.verdicts)
+    refusals = [evaluation.verdicts[name].status for name in near]
+    if all(refusal.by == names.GPU_DEVICES for refusal in refusals):
+        return f"{_none(near, total)} has {_devices_wanted(pod)} free{_most_devices(graph, pod, near)}"
+    if all(refusal.by == names.NODE_PORTS for refusal in refusals):
+        ports = wording.either([str(port.port) for port in pod.spec.ports])
+        return f"{_all(near, total)} without host port {ports}, which is taken"
+    wanted = dict(pod.spec.demand.amounts)
+    common = [name for name in wanted if all(name in groups.short_of(refusal) for refusal in refusals)]
+    if common:
+        resource = max(common, key=lambda name: _tightness(graph, name, wanted[name], near))
+        most = max(near, key=lambda name: (remedies.free_of(graph, name, resource), [-ord(char) for char in name]))
+        free = max(0, remedies.free_of(graph, most, resource))
+        return (
+            f"{_none(near, total)} has {wording.amount(resource, wanted[resource], up=True)} free "
+            f"(most: {wording.amount(resource, free)} on {most})"
+        )
+    short = sorted({name for refusal in refusals for name in _short(refusal)})
+    stranded = _stranded(graph, pod, evaluation, near)
+    if stranded:
+        others = sorted({name for refusal in stranded for name in _short(refusal)})
+        return (
+            f"the {wording.count(len(stranded), 'node')} with {_devices_wanted(pod)} free "
+            f"{'is' if len(stranded) == 1 else 'are'} short of {wording.either(others)}, the others of GPUs"
+        )
+    return f"{_all(near, total)} full, {'' if len(near) == 1 else 'each '}short of {wording.either(short)}"
+
+
+def _stranded(
+    graph: view.View,
+    pod: pods.Pod,
+    evaluation: trace.Evaluation,
+    near: list[str],
+) -> list[status.Status]:
+    """Refusals of the nodes whose GPUs would do but whose other resources do not."""
+    gpu = pod.spec.gpu
+    if gpu is None:
+        return []
+    rows = np.array([graph.columns.rows[name] for name in near], np.intp)
+    fitting = graph.devices.fit(gpu, rows)
+    return [evaluation.verdicts[name].status for name, fits in zip(near, fitting.tolist(), strict=True) if fits]
+
+
+def _only(near: list[str], total: int) -> str:
+    """The one node in question, introduced."""
+    return f"{near[0]}, the only node{'' if total == 1 else ' it may run on'},"
+
+
+def _where(near: list[str], total: int) -> str:
+    nodes_text = wording.count(len(near), "node")
+    return f"the {nodes_text}" if len(near) == total else f"the {nodes_text} it may run on"
+
+
+def _none(near: list[str], total: int) -> str:
+    """Subject of a sentence about what no node has."""
+    return f"not even {_only(near, total)}" if len(near) == 1 else f"none of {_where(near, total)}"
+
+
+def _all(near: list[str], total: int) -> str:
+    """Subject and verb of a sentence about what all nodes are."""
+    return f"{_only(near, total)} is" if len(near) == 1 else f"all of {_where(near, total)} are"
+
+
+def _short(refusal: status.Status) -> tuple[str, ...]:
+    if refusal.by == names.GPU_DEVICES:
+        return ("GPUs",)
+    if refusal.by == names.NODE_PORTS:
+        return ("the host port",)
+    return (*groups.short_of(refusal), *(("pods",) if groups.TOO_MANY_PODS in refusal.reasons else ()))
+
+
+def _tightness(graph: view.View, resource: str, wanted: int, near: list[str]) -> float:
+    """The share of what is wanted that is missing even where most is free."""
+    free = max(remedies.free_of(graph, name, resource) for name in near)
+    return (wanted - max(0, free)) / wanted
+
+
+def _devices_wanted(pod: pods.Pod) -> str:
+    gpu = pod.spec.gpu
+    return "GPUs" if gpu is None else wording.gpus(msgspec.structs.replace(gpu, models=()))
+
+
+def _most_devices(graph: view.View, pod: pods.Pod, near: list[str]) -> str:
+    gpu = pod.spec.gpu
+    if gpu is None:
+        return ""
+    best, at = -1, ""
+    for name in sorted(near):
+        free = graph.devices.free[:, graph.columns.rows[name]]
+        most = int(free.max()) if gpu.milli < occupancy.GPU_MILLI else int((free >= gpu.milli).sum())
+        if most > best:
+            best, at = most, name
+    what = f"{best}/1000 of one" if gpu.milli < occupancy.GPU_MILLI else str(best)
+    return f" (most: {what} on {at})" if best > 0 else ""
+
+
+def _too_small(graph: view.View, pod: pods.Pod, evaluation: trace.Evaluation, small: list[str]) -> str:
+    total = len(evaluation.verdicts)
+    wanted = dict(pod.spec.demand.amounts)
+    for resource, amount in wanted.items():
+        largest = max((_offered(graph, name, resource) for name in small), default=0)
+        if amount > largest:
+            has = f"has more than {wording.amount(resource, largest)}" if largest else "has any"
+            return f"it asks for {wording.amount(resource, amount, up=True)}, and {_none(small, total)} {has}"
+    if pod.spec.gpu is not None and any(evaluation.verdicts[name].status.by == names.GPU_DEVICES for name in small):
+        return f"{_none(small, total)} has {wording.gpus(pod.spec.gpu)}"
+    return f"{_all(small, total)} too small in some way"
+
+
+def _offered(graph: view.View, name: str, resource: str) -> int:
+    node = graph.node(name)
+    offered: nodes.Amounts = node.allocatable if node is not None else ()
+    return dict(offered).get(resource, 0)

@@ -1,0 +1,209 @@
+"""Kubernetes events about pods: what `kubectl describe` shows.
+
+Comes in: that a pod was placed or was not, with the text. Goes out: events of events.k8s.io/v1, at a bounded rate. The
+same text about the same pod adds to the series of the first one; a new text within `RENEW_S` is left to the condition,
+which always holds the newest. Best effort: an event that can not be had is dropped and counted.
+"""
+
+from __future__ import annotations
+
+import collections
+import datetime as dt
+import random
+import re
+from collections.abc import Callable
+
+import msgspec
+
+from graphsched.action import calls, outlet
+from graphsched.base.kit import clock as clocks
+from graphsched.base.values import pods
+
+NOTE_BYTES_MAX = 1024
+_CUT = " ..."
+NAME_LENGTH_MAX = 253
+RENEW_S = 30.0
+SERIES_S = 360.0
+"""Kubernetes' own recorder ends a series when nothing came for six minutes."""
+SERIES_MAX = 8192
+WORKERS = 2
+DEADLINE_S = 10.0
+
+NORMAL = "Normal"
+WARNING = "Warning"
+
+
+class _Series(msgspec.Struct, gc=False):
+    """An event that was written, and how often it happened.
+
+    Attributes:
+        name: Of the event object.
+        note: Its text.
+        first: When it was written, monotonic seconds.
+        last: When it last happened, monotonic seconds.
+        count: How often.
+    """
+
+    name: str
+    note: str
+    first: float
+    last: float
+    count: int = 1
+
+
+class _Call(msgspec.Struct, frozen=True, gc=False):
+    """What to send: a new event, or the growth of a series."""
+
+    path: str
+    body: bytes
+    create: bool
+
+
+Topic = tuple[str, str, str]
+"""Key and UID of the pod, and the reason."""
+
+
+class Events:
+    """Records events.
+
+    Attributes:
+        dropped: How many were dropped so far.
+    """
+
+    def __init__(
+        self,
+        client: calls.Client,
+        *,
+        controller: str,
+        instance: str,
+        rate: outlet.Rate,
+        length_max: int,
+        clock: clocks.Clock,
+        rng: random.Random,
+        on_end: Callable[[str], None],
+    ) -> None:
+        """Prepare; `run` does the work.
+
+        Args:
+            client: Makes the calls.
+            controller: The scheduler's name, as reportingController.
+            instance: This process, as reportingInstance.
+            rate: How fast events are written.
+            length_max: How many may wait.
+            clock: For names, times and series.
+            rng: For the jitter of pauses.
+            on_end: Hears of `written`, `merged`, `moot`, `failed` and `dropped`.
+        """
+        self._client = client
+        self._controller = controller
+        self._instance = instance[:128]
+        self._clock = clock
+        self._on_end = on_end
+        self._serial = 0
+        self._series: collections.OrderedDict[Topic, _Series] = collections.OrderedDict()
+        self._outlet = outlet.Outlet[object, _Call](
+            "events",
+            self._send,
+            rate=rate,
+            length_max=length_max,
+            workers=WORKERS,
+            rng=rng,
+            on_end=lambda _key, _call, end: on_end(end),
+        )
+
+    def __len__(self) -> int:
+        """Number of events that wait."""
+        return len(self._outlet)
+
+    def scheduled(self, pod: pods.Pod, node: str) -> None:
+        """The pod was bound."""
+        note = f"Successfully assigned {pod.full_name} to {node}"
+        self._create(pod, kind=NORMAL, reason="Scheduled", action="Binding", note=note)
+
+    def failed(self, pod: pods.Pod, note: str) -> None:
+        """The pod found no node, or something went wrong with it."""
+        note, now = cut(note), self._clock.monotonic()
+        topic = (pod.key, pod.uid, "FailedScheduling")
+        series = self._series.get(topic)
+        if series is None or now - series.last > SERIES_S or (series.note != note and now - series.first > RENEW_S):
+            name = self._create(pod, kind=WARNING, reason="FailedScheduling", action="Scheduling", note=note)
+            self._series[topic] = _Series(name, note, now, now)
+            self._series.move_to_end(topic)
+            if len(self._series) > SERIES_MAX:
+                self._series.popitem(last=False)
+            return
+        series.last = now
+        if series.note == note:
+            series.count += 1
+            # Doubling keeps the number of calls to the logarithm of the number of happenings.
+            if series.count & (series.count - 1) == 0:
+                self._grow(pod, series)
+                return
+        self._on_end("merged")
+
+    async def run(self) -> None:
+        """Write until cancelled."""
+        await self._outlet.run()
+
+    async def flush(self, *, deadline_s: float) -> int:
+        """Write what waits, for so long at most; returns how many are left."""
+        return await self._outlet.flush(deadline_s=deadline_s)
+
+    def _create(self, pod: pods.Pod, *, kind: str, reason: str, action: str, note: str) -> str:
+        self._serial += 1
+        wall = self._clock.wall()
+        name = event_name(pod.name, f"{int(wall * 1e6):x}{self._serial & 0xFFFF:04x}")
+        event = {
+            "apiVersion": "events.k8s.io/v1",
+            "kind": "Event",
+            "metadata": {"name": name, "namespace": pod.namespace},
+            "eventTime": _moment(wall),
+            "reportingController": self._controller,
+            "reportingInstance": self._instance,
+            "action": action,
+            "reason": reason,
+            "type": kind,
+            "regarding": {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "namespace": pod.namespace,
+                "name": pod.name,
+                "uid": pod.uid,
+            },
+            "note": cut(note),
+        }
+        self._outlet.put(name, _Call(_collection(pod), msgspec.json.encode(event), create=True))
+        return name
+
+    def _grow(self, pod: pods.Pod, series: _Series) -> None:
+        change = {"series": {"count": series.count, "lastObservedTime": _moment(self._clock.wall())}}
+        path = f"{_collection(pod)}/{series.name}"
+        self._outlet.put((series.name, "series"), _Call(path, msgspec.json.encode(change), create=False))
+
+    async def _send(self, _key: object, call: _Call) -> None:
+        if call.create:
+            await self._client.post(call.path, call.body, deadline_s=DEADLINE_S)
+        else:
+            await self._client.patch(call.path, call.body, kind="merge", deadline_s=DEADLINE_S)
+
+
+def cut(note: str) -> str:
+    """The note within the API's limit in bytes; a longer one ends in ` ...`."""
+    raw = note.encode()
+    if len(raw) <= NOTE_BYTES_MAX:
+        return note
+    return raw[: NOTE_BYTES_MAX - len(_CUT)].decode(errors="ignore") + _CUT
+
+
+def event_name(pod: str, suffix: str) -> str:
+    """A name for an event about the pod: its own, shortened where the whole would be too long for a name."""
+    stem = re.sub(r"[^a-z0-9]+$", "", pod[: NAME_LENGTH_MAX - len(suffix) - 1])
+    return f"{stem}.{suffix}"
+
+
+def _collection(pod: pods.Pod) -> str:
+    return f"/apis/events.k8s.io/v1/namespaces/{pod.namespace}/events"
+
+
+def _moment(wall: float) -> str:
+    return dt.datetime.fromtimestamp(wall, dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -66,11 +66,20 @@ def test_the_wheel_holds_the_whole_package(wheel: dict[str, bytes]) -> None:
     assert "graphsched/py.typed" in installed
 
 
+def test_the_wheel_holds_the_schemas(wheel: dict[str, bytes]) -> None:
+    """Every schema is installed into share/graphsched/schemas, whatever language reads it."""
+    folder = f"graphsched-{graphsched.__version__}.data/data/share/graphsched/schemas/"
+
+    assert {path.name for path in (tidy.ROOT / "schemas").iterdir()} == {
+        name.removeprefix(folder) for name in wheel if name.startswith(folder)
+    }
+
+
 def test_the_wheel_holds_nothing_but_the_package(wheel: dict[str, bytes]) -> None:
     """Tests, benchmarks and examples would land in the user's site-packages."""
-    assert {"graphsched", f"graphsched-{graphsched.__version__}.dist-info"} == {
-        name.partition("/")[0] for name in wheel
-    }
+    name = f"graphsched-{graphsched.__version__}"
+
+    assert {"graphsched", f"{name}.dist-info", f"{name}.data"} == {path.partition("/")[0] for path in wheel}
 
 
 def test_the_sdist_can_be_read_and_built(sdist: set[str]) -> None:

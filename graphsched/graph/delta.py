@@ -117,8 +117,12 @@ def merge(patches: Iterable[Patch]) -> Patch:
     """One patch that does what these do in order. Streams are dropped: the result is no row of any sequence."""
     merged = Patch()
     for patch in patches:
-        for key in patch.removed:
-            merged.remove(key)
+        # As `remove` for each, but the edges are gone through once: a relist removes thousands of vertices.
+        merged.removed |= patch.removed
+        for key in patch.removed & merged.vertices.keys():
+            del merged.vertices[key]
+        if patch.removed and merged.edges:
+            merged.edges = {edge: kept for edge, kept in merged.edges.items() if patch.removed.isdisjoint(edge[:2])}
         for edge in patch.cut:
             merged.cut_edge(edge)
         merged.vertices.update(patch.vertices)

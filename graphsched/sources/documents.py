@@ -215,7 +215,7 @@ def _no_constant(name: str) -> object:
 def _bound_depth(body: object, place: str) -> None:
     """The same bound as for YAML: what follows walks documents recursively."""
     level = [body]
-    for _ in range(yamls.DEPTH_MAX + 1):
+    for _ in range(yamls.DEPTH_MAX):
         level = [
             child
             for value in level

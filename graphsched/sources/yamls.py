@@ -189,8 +189,8 @@ class _Builder:
         frame.key = key
 
     def _scalar(self, event: typing.Any) -> object:
-        if event.tag is not None and event.tag != "!":
-            return _tagged(event)
+        if event.tag is not None:
+            return event.value if event.tag == "!" else _tagged(event)
         # Only what stands without quotes can be anything but text.
         return _resolve(event.value) if event.implicit[0] else event.value
 

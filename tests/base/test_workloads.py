@@ -25,14 +25,9 @@ def test_replicas_are_numbered_from_zero(kind: str) -> None:
     pods = expand(kind, replicas=3)
 
     assert ["web-0", "web-1", "web-2"] == [pod.metadata.name for pod in pods]
-    assert {("shop", "web", "1")} == {
-        (
-            pod.metadata.namespace,
-            (pod.metadata.labels or {})["app"],
-            ((pod.spec.containers or [])[0].resources or wire.ResourceRequirements()).requests["cpu"],  # type: ignore[index]
-        )
-        for pod in pods
-    }
+    values = [kube_pods.pod(pod) for pod in pods]
+    assert {("shop", (("cpu", 1000),))} == {(value.namespace, value.spec.demand.amounts) for value in values}
+    assert all(("app", "web") in value.labels for value in values)
 
 
 COUNTS = [

@@ -171,7 +171,7 @@ def _requests(container: wire.Container, field: str, *, limits: bool) -> Milli:
 
 
 def _aggregate(containers: list[_Container], defaults: Milli) -> Milli:
-    """What runs at once at most: regular containers and sidecars, or an init container beside the sidecars before it."""
+    """What runs at once at most: regular containers and sidecars, or an init container beside earlier sidecars."""
     running: Milli = {}
     sidecars: Milli = {}
     peak: Milli = {}

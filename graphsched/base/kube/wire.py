@@ -1,8 +1,8 @@
 """API objects as they travel: only the fields that scheduling reads, decoded once.
 
-JSON comes in from the API server (a page of a list, a line of a watch) or a plain mapping from a manifest; typed structs
-go out, and `pods` and `nodes` turn those into values. Everything else in an object is skipped while it is decoded, which
-is what keeps a pod at 4 µs although it arrives with kilobytes of managed fields.
+JSON comes in from the API server (a page of a list, a line of a watch) or a plain mapping from a manifest; typed
+structs go out, and `pods` and `nodes` turn those into values. Everything else in an object is skipped while it is
+decoded, which is what keeps a pod at 4 µs although it arrives with kilobytes of managed fields.
 
 Invariant: an object that does not have the types of the API raises `InputError` naming object and field, never
 anything else, so that one malformed object can not end a watch.
@@ -440,8 +440,14 @@ class Codec(typing.Generic[Kind]):
             InputError: It is not of the kind's types.
         """
         try:
-            pruned = complaints.without_nulls(manifest)
-            return msgspec.convert(pruned, self._body)
+            return msgspec.convert(manifest, self._body)
+        except msgspec.ValidationError:
+            # Perhaps over a null, which few objects have: looking for one in all of them would cost more than the rest.
+            return self._convert_without_nulls(manifest)
+
+    def _convert_without_nulls(self, manifest: object) -> Kind:
+        try:
+            return msgspec.convert(complaints.without_nulls(manifest), self._body)
         except msgspec.ValidationError as error:
             raise complaints.wrong_type(self.kind, self._body, manifest, error) from error
 

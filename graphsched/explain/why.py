@@ -270,18 +270,18 @@ def _lacking_room(graph: view.View, pod: pods.Pod, evaluation: trace.Evaluation,
             f"{_none(near, total)} has {wording.amount(resource, wanted[resource], up=True)} free "
             f"(most: {wording.amount(resource, free)} on {most})"
         )
-    short = sorted({name for refusal in refusals for name in _short(refusal)})
-    stranded = _stranded(graph, pod, evaluation, near)
-    if stranded:
-        others = sorted({name for refusal in stranded for name in _short(refusal)})
+    scarce = sorted({name for refusal in refusals for name in short(refusal)})
+    apart = stranded(graph, pod, evaluation, near)
+    if apart:
+        others = sorted({name for refusal in apart for name in short(refusal)})
         return (
-            f"the {wording.count(len(stranded), 'node')} with {_devices_wanted(pod)} free "
-            f"{'is' if len(stranded) == 1 else 'are'} short of {wording.either(others)}, the others of GPUs"
+            f"the {wording.count(len(apart), 'node')} with {_devices_wanted(pod)} free "
+            f"{'is' if len(apart) == 1 else 'are'} short of {wording.either(others)}, the others of GPUs"
         )
-    return f"{_all(near, total)} full, {'' if len(near) == 1 else 'each '}short of {wording.either(short)}"
+    return f"{_all(near, total)} full, {'' if len(near) == 1 else 'each '}short of {wording.either(scarce)}"
 
 
-def _stranded(
+def stranded(
     graph: view.View,
     pod: pods.Pod,
     evaluation: trace.Evaluation,
@@ -316,7 +316,8 @@ def _all(near: list[str], total: int) -> str:
     return f"{_only(near, total)} is" if len(near) == 1 else f"all of {_where(near, total)} are"
 
 
-def _short(refusal: status.Status) -> tuple[str, ...]:
+def short(refusal: status.Status) -> tuple[str, ...]:
+    """What is missing on a node that has too little room, as nouns."""
     if refusal.by == names.GPU_DEVICES:
         return ("GPUs",)
     if refusal.by == names.NODE_PORTS:

@@ -1,0 +1,277 @@
+"""The console script: options in, one of the programs runs, an exit code out.
+
+Commands only parse: each returns the call to make, and `run` makes it outside the parser, where every way to fail is
+turned into one line on stderr and an exit code. What a program needs is imported when it is called, so `--help` answers
+at once.
+
+Exit codes: 0 done; 1 the answer is no; 2 wrong use, bad input, or a cluster that can not be reached; 70 a bug of this
+program; 130 interrupted; 141 the reader of our output went away.
+"""
+
+from __future__ import annotations
+
+import enum
+import os
+import pathlib
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Annotated
+
+import typer
+
+from graphsched.app import terminal
+from graphsched.base.values import errors
+
+DONE, NO, WRONG, BUG, INTERRUPTED, NO_READER = 0, 1, 2, 70, 130, 141
+
+Call = Callable[[], int]
+
+
+class Order(enum.StrEnum):
+    """The orders of `simulation.Order`, said here so that help needs no engine."""
+
+    QUEUE = "queue"
+    FILE = "file"
+
+
+_UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+"""The parser's own error: its class is where the installed version of the library keeps it."""
+
+
+def _examples(*lines: str) -> str:
+    """An epilog that the parser does not fill into a paragraph."""
+    return "\b\n" + "\n".join(["Examples:", *(f"  {line}" for line in lines)])
+
+
+app = typer.Typer(
+    name="graphsched",
+    help="A scheduler for Kubernetes that keeps the cluster as one layered graph and walks it to decide.",
+    epilog=_examples(
+        "graphsched run --kubeconfig ~/.kube/config    schedule pods with schedulerName: graph-scheduler",
+        "graphsched simulate cluster.json              what would happen, without a cluster",
+        "graphsched explain web-0 cluster.json         why is it pending, why on this node",
+        "graphsched snapshot --output cluster.json     capture a cluster to replay",
+    ),
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+OutputOption = Annotated[terminal.Output, typer.Option("--output", "-o", help="How to write the result.")]
+Paths = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="PATHS",
+        help="Manifests, folders, kubectl dumps, snapshots, openb CSV files; - for standard input.",
+        show_default=False,
+    ),
+]
+KubeconfigOption = Annotated[
+    str,
+    typer.Option(
+        "--kubeconfig", help="Default: $KUBECONFIG, the pod's service account, ~/.kube/config.", show_default=False
+    ),
+]
+ContextOption = Annotated[str, typer.Option("--context", help="Context of the kubeconfig.", show_default=False)]
+DebugOption = Annotated[bool, typer.Option("--debug", help="Show the traceback of a bug of this program.")]
+
+
+@app.callback()
+def _root(context: typer.Context, *, debug: DebugOption = False) -> None:
+    context.obj = debug
+
+
+@app.command(
+    short_help="Place pending pods, given as files; no cluster is asked.",
+    epilog=_examples(
+        "kubectl get nodes,pods -A -o json | graphsched simulate -",
+        "graphsched simulate nodes.yaml deployment.yaml --output json",
+        "graphsched simulate --nodes nodes.csv --pods pods.csv --report report.html",
+    ),
+)
+def simulate(
+    paths: Paths = None,
+    *,
+    nodes: Annotated[
+        list[str] | None, typer.Option("--nodes", help="A file of nodes (openb CSV or manifests).")
+    ] = None,
+    pods: Annotated[list[str] | None, typer.Option("--pods", help="A file of pods (openb CSV or manifests).")] = None,
+    output: OutputOption = terminal.Output.TABLE,
+    order: Annotated[
+        Order,
+        typer.Option("--order", help="Of decision. queue: by priority, then age. file: as written."),
+    ] = Order.QUEUE,
+    scheduler: Annotated[
+        str,
+        typer.Option("--scheduler", help="Place only pods with this schedulerName.", show_default=False),
+    ] = "",
+    report: Annotated[
+        str,
+        typer.Option("--report", metavar="FILE.html", help="Write an HTML report with pictures.", show_default=False),
+    ] = "",
+    show_all: Annotated[bool, typer.Option("--all", help="List every pending pod.")] = False,
+    timings: Annotated[bool, typer.Option("--timings", help="Put timings into the JSON or YAML as well.")] = False,
+) -> Call:
+    """Place the pending pods of a cluster given as files; no API server is asked.
+
+    Exits with 0 if every pod found a node and with 1 if some did not.
+    """
+
+    def call() -> int:
+        from graphsched.app import simulate as program, simulation
+
+        return program.command(
+            program.Options(
+                paths=(*(paths or ()), *(nodes or ()), *(pods or ())),
+                output=output,
+                order=simulation.Order(order.value),
+                scheduler=scheduler,
+                report=report,
+                show_all=show_all,
+                timings=timings,
+            )
+        )
+
+    return call
+
+
+@app.command(
+    short_help="Answer requests on stdin, node by node: JSON lines in and out.",
+    epilog=_examples(
+        'echo \'{"id": 1, "objects": [...], "pod": {...}}\' | graphsched evaluate',
+    ),
+)
+def evaluate() -> Call:
+    """Answer, node by node, what would be decided for the pods in requests on stdin: JSON lines in, JSON lines out.
+
+    A stable interface for programs. Each answer is written before the next request is read; a request that fails is
+    answered with an error and ends nothing. docs/cli.md describes the fields.
+    """
+
+    def call() -> int:
+        from graphsched.app import evaluate as program
+
+        return program.serve(sys.stdin.buffer, sys.stdout.buffer)
+
+    return call
+
+
+@app.command(
+    short_help="Why a pod is pending, or why it is on its node.",
+    epilog=_examples(
+        "graphsched explain web-7d9f-x2x4q cluster.json",
+        "kubectl port-forward deploy/graphsched 10260 & graphsched explain default/web-7d9f-x2x4q",
+    ),
+)
+def explain(
+    pod: Annotated[str, typer.Argument(metavar="POD", help="Name, or namespace/name.")],
+    paths: Paths = None,
+    *,
+    server: Annotated[
+        str,
+        typer.Option("--server", metavar="URL", help="A running scheduler's address, asked when no paths are given."),
+    ] = "http://127.0.0.1:10260",
+    output: OutputOption = terminal.Output.TABLE,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Name nodes for every reason.")] = False,
+) -> Call:
+    """Why is a pod pending, why is it on this node: asked of files, or of a running scheduler.
+
+    Exits with 0 if the pod runs or fits and with 1 if it does not.
+    """
+
+    def call() -> int:
+        from graphsched.app import explain_cmd
+
+        return explain_cmd.command(
+            explain_cmd.Options(pod=pod, paths=tuple(paths or ()), server=server, output=output, verbose=verbose)
+        )
+
+    return call
+
+
+@app.command(
+    short_help="Capture a cluster into a file to replay.",
+    epilog=_examples(
+        "graphsched snapshot --output cluster.json && graphsched simulate cluster.json",
+    ),
+)
+def snapshot(
+    *,
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="File to write; - for stdout.")] = "-",
+    kubeconfig: KubeconfigOption = "",
+    context: ContextOption = "",
+) -> Call:
+    """Capture what a scheduler sees of a cluster into one file: JSON lines that simulate, explain and evaluate read.
+
+    Environment values, arguments, annotations and managed fields are left out; Secrets are not read at all.
+    """
+
+    def call() -> int:
+        from graphsched.app import snapshot as program
+
+        return program.command(program.Options(output=output, kubeconfig=kubeconfig, context=context))
+
+    return call
+
+
+@app.command()
+def version() -> Call:
+    """Print the version."""
+
+    def call() -> int:
+        import graphsched
+
+        terminal.line(f"graphsched {graphsched.__version__}")
+        return DONE
+
+    return call
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Parse and do; returns the exit code. Nothing is raised, whatever happens."""
+    debug = "--debug" in arguments
+    try:
+        call = app(list(arguments) or ["--help"], standalone_mode=False, prog_name="graphsched")
+        code = call() if callable(call) else int(call or 0)
+        sys.stdout.flush()
+    except errors.GraphschedError as error:
+        return _said(str(error), WRONG)
+    except _UsageError as error:
+        return _said(_usage(error), WRONG)
+    except (KeyboardInterrupt, typer.Abort):
+        return _said("interrupted", INTERRUPTED)
+    except BrokenPipeError:
+        # What is still buffered has no reader either, and the interpreter would complain of it at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return NO_READER
+    except Exception as error:  # noqa: BLE001  the last resort: a bug becomes one line and an exit code of its own
+        if debug:
+            traceback.print_exc()
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{pathlib.Path(where.filename).name}:{where.lineno}"
+        hint = "" if debug else "; please report it with what graphsched --debug ... prints"
+        return _said(f"bug: {type(error).__name__}: {str(error)[:300]} ({place}){hint}", BUG)
+    return code
+
+
+def _usage(error: Exception) -> str:
+    message = str(getattr(error, "message", "") or error)
+    formatted = getattr(error, "format_message", None)
+    if callable(formatted):
+        message = str(formatted())
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "graphsched"
+    return f"{message.rstrip('.')} (see {command} --help)"
+
+
+def _said(text: str, code: int) -> int:
+    terminal.note(f"graphsched: {text}")
+    return code
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    sys.exit(run(sys.argv[1:]))

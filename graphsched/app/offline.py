@@ -1,0 +1,104 @@
+"""A cluster out of files, for every command that needs no API server.
+
+Paths come in as the user gave them: manifests, folders, `kubectl get -o json` dumps, snapshots, openb CSV files, or
+`-` for standard input. A `ClusterState` goes out, and the graph made of it. `simulate`, `explain` and the demo start
+here.
+
+Invariant: whatever is wrong with a file is an `InputError` naming it; nothing is read that was not named.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+import pathlib
+from collections import Counter
+from collections.abc import Sequence
+
+from graphsched.base.values import errors, pods
+from graphsched.graph import delta, store
+from graphsched.sources import documents, manifests, openb, state
+
+NO_INPUT = errors.InputError(problem="no input", remedy="name manifests, a folder, a snapshot or openb CSV files")
+
+
+def load(paths: Sequence[str], *, unknown_nodes: bool = False) -> state.ClusterState:
+    """The cluster in these files.
+
+    Args:
+        paths: In order; openb files are told by their first line.
+        unknown_nodes: Whether a pod may be bound to a node that is not in the input.
+
+    Raises:
+        InputError: There are no paths, or a file is not what it should be.
+    """
+    if not paths:
+        raise NO_INPUT
+    traces = [path for path in paths if _is_trace(path)]
+    others = [path for path in paths if path not in traces]
+    if not traces:
+        return manifests.read(others, unknown_nodes=unknown_nodes)
+    trace = openb.read(traces)
+    return _joined(trace, manifests.read(others, unknown_nodes=unknown_nodes)) if others else trace
+
+
+def _is_trace(path: str) -> bool:
+    return path != documents.STDIN and pathlib.Path(path).is_file() and openb.is_openb(path)
+
+
+def _joined(first: state.ClusterState, second: state.ClusterState) -> state.ClusterState:
+    names = Counter(node.name for node in (*first.nodes, *second.nodes))
+    twice = next((name for name, count in names.items() if count > 1), None)
+    if twice is not None:
+        raise errors.InputError(f'Node "{twice}"', problem="is in two files", remedy="remove or rename one")
+    return dataclasses.replace(
+        second,
+        nodes=(*first.nodes, *second.nodes),
+        pods=(*first.pods, *second.pods),
+        namespaces=(*first.namespaces, *second.namespaces),
+    )
+
+
+def graph_of(cluster: state.ClusterState) -> store.Store:
+    """The graph that holds this cluster.
+
+    What was loaded stays until the program ends, so the garbage collector need not look at it ever again.
+    """
+    graph = store.Store()
+    applied = graph.apply(state.to_patch(cluster))
+    if isinstance(applied, delta.Refused):
+        raise errors.InputError(problem=applied.detail, remedy="correct the input")
+    gc.collect()
+    gc.freeze()
+    return graph
+
+
+def find_pod(cluster: state.ClusterState, name: str) -> pods.Pod:
+    """The pod called `name` or `namespace/name`.
+
+    Raises:
+        InputError: There is none, or there are several of that name in different namespaces.
+    """
+    if "/" in name:
+        found = [pod for pod in cluster.pods if pod.full_name == name]
+    else:
+        found = [pod for pod in cluster.pods if pod.name == name]
+        if len(found) > 1:
+            preferred = [pod for pod in found if pod.namespace == "default"]
+            found = preferred or found
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise errors.InputError(f'Pod "{name}"', problem="is not in the input", remedy=_close_names(cluster, name))
+    several = ", ".join(sorted(pod.full_name for pod in found)[:5])
+    raise errors.InputError(f'Pod "{name}"', problem=f"could be {several}", remedy="name the namespace as well")
+
+
+def _close_names(cluster: state.ClusterState, name: str) -> str:
+    import difflib
+
+    if not cluster.pods:
+        return "it holds no pods at all"
+    known = [pod.full_name for pod in cluster.pods[:20_000]]
+    close = difflib.get_close_matches(name if "/" in name else f"default/{name}", known, n=1, cutoff=0.0)
+    return f"it holds e.g. {close[0] if close else known[0]}"

@@ -117,13 +117,30 @@ class Class:
 
     def _sum_up(self, graph: view.View, rows: check.Rows) -> None:
         """Totals and keys of these rows, or of all when the scale of a normalised score has moved."""
-        greatest = [
-            0 if constant else int(raw.max(where=self.mask, initial=0))
-            for raw, constant in zip(self._raw, self._constant, strict=True)
-        ]
+        greatest = self._greatest_within(self.mask)
         if greatest != self._greatest:
             self._greatest = greatest
             rows = _ALL
+        total = self._total(graph, rows, greatest)
+        self.totals[rows] = total
+        self.key[rows] = np.where(self.mask[rows], _ranked(graph, rows, total), -1)
+
+    def key_within(self, graph: view.View, allowed: trace.Mask) -> trace.Scores:
+        """`key` when nodes outside `allowed` do not pass either: scores are normalised over those that are left."""
+        mask = self.mask & allowed
+        greatest = self._greatest_within(mask)
+        if greatest == self._greatest:
+            return np.where(mask, self.key, -1)
+        return np.where(mask, _ranked(graph, _ALL, self._total(graph, _ALL, greatest)), -1)
+
+    def _greatest_within(self, mask: trace.Mask) -> list[int]:
+        """The greatest raw value among the rows of the mask, for each normalised score."""
+        return [
+            0 if constant else int(raw.max(where=mask, initial=0))
+            for raw, constant in zip(self._raw, self._constant, strict=True)
+        ]
+
+    def _total(self, graph: view.View, rows: check.Rows, greatest: list[int]) -> trace.Scores:
         total = np.zeros(check.count(graph, rows), np.int64)
         for values in self._unscaled:
             total += values[rows]
@@ -132,12 +149,15 @@ class Class:
                 total += scores.normalise(raw[rows], most, each.normalised) * self._weight(each)
             elif each.normalised is scores.Normalised.MAX_REVERSED:
                 total += scores.SCORE_MAX * self._weight(each)
-        self.totals[rows] = total
-        ranked = total * RANK_SPAN + (RANK_SPAN - 1 - graph.columns.rank[rows])
-        self.key[rows] = np.where(self.mask[rows], ranked, -1)
+        return total
 
     def _weight(self, plugin: scores.Score) -> int:
         return self._settings.weights[plugin.plugin]
+
+
+def _ranked(graph: view.View, rows: check.Rows, total: trace.Scores) -> trace.Scores:
+    """Keys of the rows, as if all passed."""
+    return total * RANK_SPAN + (RANK_SPAN - 1 - graph.columns.rank[rows])
 
 
 class Classes:

@@ -41,25 +41,32 @@ class Decider:
         Raises:
             StaleViewError: The store has moved on since the view was made.
         """
+        if not graph.columns.rows:
+            return _nowhere(graph, pod, trace.Diagnosis(nodes=0))
         refused = prefilter(pod)
         if refused is not None:
             return _nowhere(graph, pod, _whole(graph, refused))
         found = self.classes.get(graph, pod.spec)
-        key = self._outside(graph, pod, found)
+        crowded = _with_nominated(graph, pod)
+        allowed = self._outside(graph, pod, crowded)
+        key = found.key if allowed is None else found.key_within(graph, allowed)
         feasible = int(np.count_nonzero(key >= 0))
         if not feasible:
             return _nowhere(graph, pod, self._diagnose(graph, pod))
         row = graph.columns.rows.get(pod.nominated, -1) if pod.nominated else -1
         nominated = row >= 0 and key[row] >= 0
         if not nominated:
+            failed = self._scoring_error(pod) if feasible > 1 else None
+            if failed is not None:
+                return _nowhere(graph, pod, _whole(graph, failed))
             row = int(key.argmax())
         return trace.Decision(
             pod=pod.key,
             uid=pod.uid,
             generation=graph.generation,
             node=graph.columns.names[row],
-            devices=graph.devices.choose(row, pod.spec.gpu) if pod.spec.gpu is not None else (),
-            score=0 if nominated or feasible == 1 else int(found.totals[row]),
+            devices=(crowded or graph).devices.choose(row, pod.spec.gpu) if pod.spec.gpu is not None else (),
+            score=0 if nominated or feasible == 1 else int(key[row]) // classes.RANK_SPAN,
             feasible=feasible,
             runners_up=_next_best(graph, key, row) if feasible > 1 else (),
         )
@@ -70,13 +77,16 @@ class Decider:
         Raises:
             StaleViewError: The store has moved on since the view was made.
         """
+        if not graph.columns.rows:
+            return trace.Evaluation(pod.key, graph.generation, {}, None, (), trace.Diagnosis(nodes=0))
         refused = prefilter(pod)
         if refused is not None:
-            verdict = trace.Verdict(refused)
-            verdicts = dict.fromkeys(sorted(graph.columns.rows), verdict)
-            return trace.Evaluation(pod.key, graph.generation, verdicts, refused, (), _whole(graph, refused))
+            return _refused_whole(graph, pod, refused)
         attributed = self._attribute(graph, pod)
         passed = (attributed.plugin < 0) & graph.columns.live
+        failed = self._scoring_error(pod) if np.count_nonzero(passed) > 1 else None
+        if failed is not None:
+            return _refused_whole(graph, pod, failed)
         by_plugin = self._scores(graph, pod, passed)
         verdicts = {}
         for name, row in sorted(graph.columns.rows.items()):
@@ -92,29 +102,28 @@ class Decider:
         diagnosis = None if best else _diagnosis(graph, pod, attributed)
         return trace.Evaluation(pod.key, graph.generation, verdicts, None, best, diagnosis)
 
-    def _outside(self, graph: view.View, pod: pods.Pod, found: classes.Class) -> trace.Scores:
-        """The class's keys, less the nodes that checks outside the class refuse."""
-        key = found.key
+    def _outside(self, graph: view.View, pod: pods.Pod, crowded: view.View | None) -> trace.Mask | None:
+        """Bool a row: what the checks outside the class allow; None when they allow every node."""
         subject = self._subject(pod)
+        allowed: trace.Mask | None = None
         if graph.matchers.owned_anti_affinity(pod.namespace, pod.labels):
-            for each in walk.OUTSIDE:
-                key = np.where(each.passes(graph, subject, slice(None)), key, -1)
-        crowded = _with_nominated(graph, pod)
+            outside = [each for each in walk.OUTSIDE if each.plugin not in self.settings.disabled]
+            allowed = walk.mask(graph, subject, outside, slice(None))
         if crowded is not None:
             rows = np.array(
                 [graph.columns.rows[name] for name in graph.nominated if name in graph.columns.rows], np.intp
             )
             planned = walk.plan([each for each in self._enabled() if not each.static], subject)
-            key = key.copy()
-            key[rows] = np.where(walk.mask(crowded, subject, planned, rows), key[rows], -1)
-        return key
+            allowed = graph.columns.live.copy() if allowed is None else allowed
+            allowed[rows] &= walk.mask(crowded, subject, planned, rows)
+        return allowed
 
     def _diagnose(self, graph: view.View, pod: pods.Pod) -> trace.Diagnosis:
         return _diagnosis(graph, pod, self._attribute(graph, pod))
 
     def _attribute(self, graph: view.View, pod: pods.Pod) -> walk.Attributed:
         crowded = _with_nominated(graph, pod)
-        return walk.attribute(crowded or graph, self._subject(pod), [_Narrowed(), *self._enabled()])
+        return walk.attribute(crowded or graph, self._subject(pod), [_Narrowed(pod.nominated), *self._enabled()])
 
     def _scores(self, graph: view.View, pod: pods.Pod, passed: trace.Mask) -> dict[str, trace.Scores]:
         """Plugin → weighted normalised score a row, for the plugins that do not skip."""
@@ -129,6 +138,14 @@ class Decider:
                 )
         return by_plugin
 
+    def _scoring_error(self, pod: pods.Pod) -> status.Status | None:
+        """What keeps nodes from being scored: kube-scheduler finds it only where there is more than one to choose from."""
+        unreadable = any(preferred.weight and not preferred.term.valid for preferred in pod.spec.preferred)
+        if not unreadable or not self.settings.weights.get(names.NODE_AFFINITY):
+            return None
+        reason = f'running PreScore plugin "{names.NODE_AFFINITY}": a preferred node affinity term can not be parsed'
+        return status.Status(status.Code.ERROR, (reason,), names.NODE_AFFINITY)
+
     def _subject(self, pod: pods.Pod) -> check.Subject:
         joined = classes.subject_of(pod.spec, self.settings)
         return msgspec.structs.replace(joined, namespace=pod.namespace, labels=pod.labels)
@@ -138,21 +155,27 @@ class Decider:
 
 
 class _Narrowed:
-    """Nodes that PreFilter cut away because required affinity pins other names. They have no plugin of their own."""
+    """Nodes that PreFilter cut away because required affinity pins other names. They have no plugin of their own.
+
+    The node that the pod is nominated to is looked at before the cut, so it keeps the reasons of the checks.
+    """
 
     plugin = ""
     static = True
     after: tuple[str, ...] = ()
     reason = f"node(s) didn't satisfy plugin(s) [{names.NODE_AFFINITY}]"
 
+    def __init__(self, nominated: str) -> None:
+        self._nominated = nominated
+
     def applies(self, subject: check.Subject) -> bool:
         """Where every required term pins names."""
         return bool(identity.pinned_names(subject.spec.affinity))
 
     def passes(self, graph: view.View, subject: check.Subject, rows: check.Rows) -> trace.Mask:
-        """Bool for each row: it is one of the pinned nodes."""
+        """Bool for each row: it is one of the pinned nodes, or the nominated one."""
         mask = np.zeros(graph.columns.capacity, np.bool_)
-        for name in identity.pinned_names(subject.spec.affinity) or ():
+        for name in (self._nominated, *(identity.pinned_names(subject.spec.affinity) or ())):
             row = graph.columns.rows.get(name)
             if row is not None:
                 mask[row] = True
@@ -214,10 +237,15 @@ def _nowhere(graph: view.View, pod: pods.Pod, diagnosis: trace.Diagnosis) -> tra
     return trace.Decision(pod.key, pod.uid, graph.generation, diagnosis=diagnosis)
 
 
+def _refused_whole(graph: view.View, pod: pods.Pod, refused: status.Status) -> trace.Evaluation:
+    verdicts = dict.fromkeys(sorted(graph.columns.rows), trace.Verdict(refused))
+    return trace.Evaluation(pod.key, graph.generation, verdicts, refused, (), _whole(graph, refused))
+
+
 def _whole(graph: view.View, refused: status.Status) -> trace.Diagnosis:
     return trace.Diagnosis(
         nodes=len(graph.columns.rows),
-        plugins=(refused.by,),
+        plugins=() if refused.code is status.Code.ERROR else (refused.by,),
         prefilter=refused,
         helpful=refused.code is status.Code.UNSCHEDULABLE,
     )

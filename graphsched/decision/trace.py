@@ -22,7 +22,8 @@ class Diagnosis(msgspec.Struct, frozen=True, gc=False):
         reasons: (reason, number of nodes refused for it), sorted as the text `count reason`. A node with several
             reasons counts under each.
         plugins: Names of the plugins that refused, sorted: what must change before a retry makes sense.
-        prefilter: The refusal of the pod as a whole, before any node was looked at; None otherwise.
+        prefilter: The refusal of the pod as a whole, before any node was looked at; None otherwise. Its code is ERROR
+            where the attempt failed: such a pod is not unschedulable, it is tried again with the backoff for errors.
         helpful: Whether evicting pods may help on some node (a node refused as UNSCHEDULABLE).
     """
 
@@ -85,7 +86,7 @@ class Evaluation(msgspec.Struct, frozen=True, gc=False):
         pod: Key of the pod.
         generation: Generation of the graph.
         verdicts: Node name → verdict, for every node.
-        prefilter: The refusal of the pod as a whole, or None.
+        prefilter: The refusal of the pod as a whole, or None; every node then has it as its verdict.
         best: Sorted names of the nodes with the greatest total.
         diagnosis: Why nowhere; None when some node passed.
     """

@@ -14,8 +14,6 @@ from graphsched.decision import names, trace
 from graphsched.decision.constraints import check
 from graphsched.graph import view
 
-_REQUIRED_ORDER = (nodes.CPU, nodes.MEMORY, nodes.EPHEMERAL_STORAGE)
-
 
 class NodeResourcesFit:
     """Room for one more pod, and for every resource it requests.
@@ -66,8 +64,15 @@ def _counted(subject: check.Subject) -> list[tuple[str, int]]:
         (name, amount)
         for name, amount in amounts
         if amount > 0
-        and not ("/" in name and (name in subject.ignored_resources or name.split("/", 1)[0] in subject.ignored_groups))
+        and not (
+            _extended(name) and (name in subject.ignored_resources or name.split("/", 1)[0] in subject.ignored_groups)
+        )
     ]
+
+
+def _extended(name: str) -> bool:
+    """Whether a resource is an extended one: huge pages and what Kubernetes itself names can not be ignored."""
+    return "/" in name and "kubernetes.io/" not in name and not name.startswith("requests.")
 
 
 class NodePorts:
@@ -121,8 +126,8 @@ class GpuDevices:
         gpu = subject.spec.gpu
         if gpu is None:
             return []
-        model = self._model(graph, gpu.models, rows)
-        devices = (graph.devices.free[:, rows] >= 0).sum(axis=0)
+        devices = graph.devices.numbers[rows]
+        model = self._model(graph, gpu.models, rows) if gpu.models else devices > 0
         short = ~graph.devices.fit(gpu, rows) & model
         return [
             check.Refusal(self.reason_model, ~model, unresolvable=True),
@@ -131,5 +136,5 @@ class GpuDevices:
 
     def _model(self, graph: view.View, models: tuple[str, ...], rows: check.Rows) -> trace.Mask:
         column = graph.attributes.gpu_models
-        table = column.ask(models, lambda model: model is not None and (not models or model in models), np.bool_)
+        table = column.ask(models, lambda model: model in models, np.bool_)
         return table[column.ids[rows]].astype(np.bool_)

@@ -57,9 +57,13 @@ def _row(store: Store, name: str) -> dict[str, object]:
         "features": _encoded(store.attributes.features, row),
         "gpu model": _encoded(store.attributes.gpu_models, row),
         "labels": {key: _encoded(store.attributes.label(key), row) for key, _ in (node.labels if node else ())},
-        "free on devices": [free for free in store.devices.free[:, row].tolist() if free >= 0],
+        "free on devices": store.devices.free[: store.devices.numbers[row], row].tolist(),
         "ports": store.ports.held(row),
-        "images": [image for image in images if row in store.images.holders(image)[0].tolist()],
+        "images": [
+            (image, size)
+            for image, (holders, size) in ((image, store.images.holders(image)) for image in images)
+            if row in holders.tolist()
+        ],
         "ancestors": store.topology.ancestors(name),
     }
 

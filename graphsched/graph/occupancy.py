@@ -69,6 +69,13 @@ class Images:
     def __init__(self) -> None:
         self.version = 0
         self._sizes: dict[str, dict[int, int]] = {}
+        self._arrived: dict[int, int] = {}
+        self._arrivals = 0
+
+    def arrive(self, row: int) -> None:
+        """A node took the row; it comes after all that are there."""
+        self._arrivals += 1
+        self._arrived[row] = self._arrivals
 
     def set(self, row: int, before: tuple[nodes.Image, ...], after: tuple[nodes.Image, ...]) -> None:
         """Replace the images of the row."""
@@ -84,33 +91,43 @@ class Images:
                 holders.pop(row, None)
                 if not holders:
                     del self._sizes[name]
-        for image in after:
+        # Backwards, so that the first size counts where a name is listed twice.
+        for image in reversed(after):
             for name in image.names:
                 self._sizes.setdefault(name, {})[row] = image.size
 
     def holders(self, name: str) -> tuple[npt.NDArray[np.intp], int]:
         """The rows that hold the image, and its size in bytes.
 
-        The size is the one of the node that has held it longest: kube-scheduler keeps one size for each image name.
+        kube-scheduler keeps one size for each image name. Where nodes disagree it is the one of the node that came
+        first, which depends on what is there and not on how it got there.
         """
         sizes = self._sizes.get(name)
         if not sizes:
             return np.zeros(0, np.intp), 0
-        return np.fromiter(sizes, np.intp, len(sizes)), next(iter(sizes.values()))
+        first = min(sizes, key=self._arrived.__getitem__) if len(set(sizes.values())) > 1 else next(iter(sizes))
+        return np.fromiter(sizes, np.intp, len(sizes)), sizes[first]
 
 
 class Devices:
-    """Shareable GPUs, device-major: `free[d]` is an int32 a row of the thousandths left on device d.
+    """Shareable GPUs, device-major.
 
-    A device the node does not have is -1, which no demand fits.
+    Attributes:
+        free: `free[d]` is an int32 a row of the thousandths left on device d: -1 where the node has no such device,
+            which no demand fits, and below 0 where more was given away than there is.
+        numbers: int32 a row, how many devices the node has.
     """
 
     def __init__(self) -> None:
         self.free: npt.NDArray[np.int32] = np.full((0, 0), -1, np.int32)
+        self.numbers: npt.NDArray[np.int32] = np.zeros(0, np.int32)
 
     def resize(self, capacity: int) -> None:
         """Follow the node columns."""
         self._reshape(len(self.free), capacity)
+        grown = np.zeros(capacity, np.int32)
+        grown[: len(self.numbers)] = self.numbers
+        self.numbers = grown
 
     def set(self, row: int, gpus: int) -> None:
         """Give the row this many wholly free devices; the store counts the pods on it afterwards."""
@@ -118,13 +135,14 @@ class Devices:
             self._reshape(gpus, self.free.shape[1])
         self.free[:, row] = -1
         self.free[:gpus, row] = GPU_MILLI
+        self.numbers[row] = gpus
 
     def count(self, row: int, held: tuple[int, ...], milli: int, *, sign: int) -> None:
         """Take (`sign` 1) or give back (-1) `milli` of each of the devices a pod holds; unknown devices are passed
         over: the node may have lost them.
         """
         for device in held:
-            if device < len(self.free) and self.free[device, row] >= 0:
+            if device < self.numbers[row]:
                 self.free[device, row] -= sign * milli
 
     def fit(self, demand: pods.GpuDemand, rows: npt.NDArray[np.intp] | slice) -> npt.NDArray[np.bool_]:
@@ -144,6 +162,7 @@ class Devices:
         """A copy that can be changed without touching this one."""
         twin = Devices()
         twin.free = self.free.copy()
+        twin.numbers = self.numbers
         return twin
 
     def _reshape(self, devices: int, capacity: int) -> None:

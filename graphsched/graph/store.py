@@ -241,6 +241,8 @@ class Store:
             return
         arriving = before is None
         row = self.columns.add(after.name) if before is None else self.columns.rows[after.name]
+        if arriving:
+            self.images.arrive(row)
         self.attributes.set(row, after)
         self.images.set(row, before.images if before else (), after.images)
         if before is None or before.labels != after.labels:

@@ -114,8 +114,9 @@ class View:
     ) -> View:
         """The same view with the pods `removed` off their nodes and each pod of `added` counted on the named node.
 
-        Amounts, ports and devices follow; the term index does not. Pods without a placement and nodes without a row are
-        passed over, since neither counts anywhere.
+        Amounts, ports and devices follow; the term index does not. A pod of `added` that wants shareable GPUs takes the
+        ones it would be given. Pods without a placement and nodes without a row are passed over, since neither counts
+        anywhere.
         """
         twin = View(self._store)
         twin.generation = self.generation
@@ -125,12 +126,15 @@ class View:
         newcomers = list(added)
         if any(placement.pod.spec.ports for placement in gone) or any(pod.spec.ports for pod, _ in newcomers):
             twin._ports = self._ports.overlay()
-        if any(placement.devices for placement in gone):
+        if any(placement.devices for placement in gone) or any(pod.spec.gpu is not None for pod, _ in newcomers):
             twin._devices = self._devices.overlay()
         for placement in gone:
             twin._shift(placement.pod, placement.node, placement.devices, sign=-1)
         for pod, node in newcomers:
-            twin._shift(pod, node, (), sign=1)
+            row = self._columns.rows.get(node)
+            wanted = pod.spec.gpu
+            devices = twin._devices.choose(row, wanted) if row is not None and wanted is not None else ()
+            twin._shift(pod, node, devices, sign=1)
         return twin
 
     def _shift(self, pod: pods.Pod, node: str, devices: tuple[int, ...], *, sign: int) -> None:

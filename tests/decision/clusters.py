@@ -1,0 +1,303 @@
+"""Small random clusters, pods and patches, rich in the cases that decide: few names, few values, many collisions."""
+
+from __future__ import annotations
+
+import msgspec
+from hypothesis import strategies as st
+
+from graphsched.base.values import keys, labels, nodes, pods, relations
+from graphsched.decision import profile
+from graphsched.graph import delta, store
+from tests.decision import plain
+
+NODE_NAMES = ("n0", "n1", "n2", "n3", "n4")
+POD_NAMES = tuple(f"p{number}" for number in range(8))
+NAMESPACES = ("default", "team")
+FPGA = "example.com/fpga"
+MIB = 1 << 20
+
+# ── parts ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+_label_keys = st.sampled_from(("zone", "disk"))
+_label_values = st.sampled_from(("a", "b", "5", "-7", "x1"))
+label_sets = st.dictionaries(_label_keys, _label_values, max_size=2).map(labels.from_mapping)
+pod_label_sets = st.dictionaries(st.sampled_from(("app", "tier")), st.sampled_from("xy"), max_size=2).map(
+    labels.from_mapping
+)
+_effects = st.sampled_from(("NoSchedule", "PreferNoSchedule", "NoExecute"))
+_taint_keys = st.sampled_from(("gpu", "node.kubernetes.io/unschedulable"))
+taints = st.builds(nodes.Taint, _taint_keys, st.sampled_from(("", "a")), _effects)
+tolerations = st.builds(
+    pods.Toleration,
+    st.sampled_from(("", "gpu", "node.kubernetes.io/unschedulable")),
+    st.sampled_from(("Equal", "Equal", "Exists", "Lt")),
+    st.sampled_from(("", "a")),
+    st.sampled_from(("", "NoSchedule", "PreferNoSchedule")),
+)
+requirements = st.one_of(
+    st.builds(
+        labels.Requirement,
+        _label_keys,
+        st.sampled_from((labels.Operator.IN, labels.Operator.NOT_IN)),
+        st.lists(_label_values, min_size=1, max_size=3, unique=True).map(lambda chosen: tuple(sorted(chosen))),
+    ),
+    st.builds(
+        labels.Requirement, _label_keys, st.sampled_from((labels.Operator.EXISTS, labels.Operator.DOES_NOT_EXIST))
+    ),
+    st.builds(
+        labels.Requirement,
+        _label_keys,
+        st.sampled_from((labels.Operator.GT, labels.Operator.LT)),
+        st.sampled_from((("5",), ("-8",), ("6",))),
+    ),
+)
+fields = st.builds(
+    labels.Requirement,
+    st.just("metadata.name"),
+    st.sampled_from((labels.Operator.IN, labels.Operator.IN, labels.Operator.NOT_IN)),
+    st.sampled_from((*NODE_NAMES, "gone")).map(lambda name: (name,)),
+)
+node_terms = st.builds(
+    pods.NodeTerm,
+    st.lists(requirements, max_size=2).map(tuple),
+    st.lists(fields, max_size=2).map(tuple),
+    st.sampled_from((True, True, True, False)),
+)
+pinning_terms = st.builds(
+    pods.NodeTerm,
+    st.lists(requirements, max_size=1).map(tuple),
+    st.lists(fields, min_size=1, max_size=2).map(tuple),
+)
+_valid_terms = node_terms.map(lambda term: msgspec.structs.replace(term, valid=True))
+preferences = st.lists(
+    st.builds(pods.PreferredNodeTerm, st.sampled_from((0, 1, 7, 100)), _valid_terms), max_size=3
+).map(tuple)
+host_ports = st.lists(
+    st.builds(
+        pods.HostPort,
+        st.sampled_from(("TCP", "UDP")),
+        st.sampled_from((plain.ANY_IP, "10.0.0.1", "10.0.0.2")),
+        st.sampled_from((80, 81)),
+    ),
+    max_size=2,
+    unique=True,
+).map(tuple)
+
+
+allocatable = st.fixed_dictionaries(
+    {},
+    optional={
+        "cpu": st.sampled_from((0, 3, 1000, 4000)),
+        "memory": st.sampled_from((0, 7, 1000 * MIB, 3000 * MIB)),
+        "ephemeral-storage": st.sampled_from((0, 10, 100)),
+        "pods": st.integers(0, 4),
+        FPGA: st.sampled_from((0, 1, 3)),
+        "hugepages-2Mi": st.sampled_from((0, 4 * MIB)),
+        "scheduling.kubernetes.io/foo": st.sampled_from((0, 2)),
+    },
+).map(lambda chosen: tuple(sorted(chosen.items())))
+usual = st.just((("cpu", 4000), ("memory", 3000 * MIB), ("pods", 10)))
+requested = st.fixed_dictionaries(
+    {},
+    optional={
+        "cpu": st.sampled_from((1, 2, 333, 1000)),
+        "memory": st.sampled_from((1, 3, 333 * MIB, 1000 * MIB)),
+        "ephemeral-storage": st.sampled_from((1, 10)),
+        FPGA: st.sampled_from((1, 2)),
+        "hugepages-2Mi": st.just(2 * MIB),
+        "scheduling.kubernetes.io/foo": st.just(1),
+    },
+).map(lambda chosen: tuple(sorted(chosen.items())))
+demands = st.builds(
+    pods.Demand,
+    requested,
+    st.sampled_from((0, 100, 333, 1000)),
+    st.sampled_from((0, 3, 200 * MIB, 1000 * MIB)),
+)
+images = st.builds(
+    nodes.Image,
+    st.lists(st.sampled_from(("app:1", "app:2", "base:latest")), min_size=1, max_size=2).map(tuple),
+    st.sampled_from((0, 10 * MIB, 23 * MIB + 1, 333 * MIB, 1200 * MIB, 5000 * MIB)),
+)
+gpu_demands = st.builds(
+    pods.GpuDemand,
+    st.integers(1, 2),
+    st.sampled_from((250, 600, 1000)),
+    st.sampled_from(((), ("T4",), ("A100", "T4"))),
+)
+_selectors = st.none() | st.builds(
+    labels.Requirement, st.sampled_from(("app", "tier")), st.just(labels.Operator.IN), st.sampled_from((("x",), ("y",)))
+).map(lambda requirement: labels.selector([requirement]))
+_namespace_selectors = st.sampled_from(
+    (
+        None,
+        labels.Selector(),
+        labels.selector([labels.Requirement("team", labels.Operator.IN, ("blue",))]),
+        labels.selector([labels.Requirement("team", labels.Operator.DOES_NOT_EXIST)]),
+    ),
+)
+pod_terms = st.builds(
+    pods.PodTerm,
+    _label_keys,
+    _selectors,
+    st.sampled_from(((), ("default",), ("default", "team"))),
+    _namespace_selectors,
+)
+
+# ── wholes ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+node_values = st.builds(
+    nodes.Node,
+    st.sampled_from(NODE_NAMES),
+    labels=label_sets,
+    taints=st.lists(taints, max_size=2).map(tuple),
+    unschedulable=st.sampled_from((False, False, False, True)),
+    allocatable=usual | allocatable,
+    images=st.lists(images, max_size=2).map(tuple),
+    features=st.lists(st.sampled_from(("F1", "F2")), max_size=2, unique=True).map(lambda names: tuple(sorted(names))),
+    gpu_model=st.sampled_from(("", "T4", "A100")),
+    gpus=st.integers(0, 2),
+)
+
+
+def _spec(
+    *, owner: bool, required: st.SearchStrategy[tuple[pods.NodeTerm, ...] | None]
+) -> st.SearchStrategy[pods.Spec]:
+    return st.builds(
+        pods.Spec,
+        demand=demands,
+        node_name=st.just("") if owner else st.sampled_from(("", "", "", "", "n1", "gone")),
+        selector=st.just(()) | label_sets,
+        affinity=required,
+        preferred=preferences,
+        tolerations=st.lists(tolerations, max_size=2).map(tuple),
+        ports=st.just(()) | host_ports,
+        images=st.lists(st.sampled_from(("app:1", "app:2", "base:latest", "none:1")), max_size=3).map(tuple),
+        image_volumes=st.just(()) | st.just(("app:2",)),
+        image_containers=st.integers(1, 3),
+        pod_anti_affinity=st.lists(pod_terms, max_size=1).map(tuple) if owner else st.just(()),
+        gpu=st.none() | st.none() | gpu_demands,
+        features=st.just(()) | st.just(("F1",)),
+    )
+
+
+_required = st.one_of(
+    st.none(),
+    st.none(),
+    st.lists(node_terms, max_size=2).map(tuple),
+    st.lists(pinning_terms, min_size=1, max_size=3).map(tuple),
+)
+specs = _spec(owner=False, required=_required)
+mild_specs = st.builds(
+    pods.Spec,
+    demand=demands,
+    preferred=preferences,
+    tolerations=st.just((pods.Toleration(operator="Exists", effect="NoSchedule"),)),
+    images=st.just(("app:1",)),
+    image_containers=st.just(1),
+)
+owner_specs = _spec(owner=True, required=st.none())
+
+
+@st.composite
+def pod_values(draw: st.DrawFn) -> pods.Pod:
+    """Any pod of the cluster: bound, promised later, waiting, or nominated."""
+    spec = draw(owner_specs)
+    held = draw(st.just(spec.demand) | demands)
+    devices: tuple[int, ...] = ()
+    node = draw(st.sampled_from(("", *NODE_NAMES, *NODE_NAMES, "gone")))
+    if node and spec.gpu is not None:
+        devices = draw(st.sampled_from(((0,), (1,), (0, 1), (3,))))
+    return pods.Pod(
+        keys.pod_key(draw(st.sampled_from(NAMESPACES)), draw(st.sampled_from(POD_NAMES))),
+        uid=draw(st.sampled_from(("u1", "u2"))),
+        spec=spec,
+        held=held,
+        labels=draw(pod_label_sets),
+        node=node,
+        nominated=draw(st.sampled_from(("", *NODE_NAMES, "gone"))),
+        priority=draw(st.integers(0, 2)),
+        devices=devices,
+    )
+
+
+@st.composite
+def newcomers(draw: st.DrawFn) -> pods.Pod:
+    """A pod to be placed; it need not be in the graph."""
+    return pods.Pod(
+        keys.pod_key(draw(st.sampled_from(NAMESPACES)), draw(st.sampled_from((*POD_NAMES, "new")))),
+        uid="u1",
+        spec=draw(specs | mild_specs),
+        labels=draw(pod_label_sets),
+        nominated=draw(st.sampled_from(("", "", *NODE_NAMES, "gone"))),
+        priority=draw(st.integers(0, 2)),
+    )
+
+
+namespaces = st.builds(
+    nodes.Namespace, st.sampled_from(NAMESPACES), st.sampled_from(((), (("team", "blue"),), (("team", "red"),)))
+)
+
+
+@st.composite
+def patches(draw: st.DrawFn) -> delta.Patch:
+    """Any change: nodes and pods that come, change and go, promises made and taken back, all mixed."""
+    patch = delta.Patch()
+    node_keys = st.sampled_from(NODE_NAMES).map(keys.node_key)
+    pod_keys = st.builds(keys.pod_key, st.sampled_from(NAMESPACES), st.sampled_from(POD_NAMES))
+    for _ in range(draw(st.integers(1, 4))):
+        match draw(st.sampled_from(("node", "node", "pod", "pod", "pod", "gone node", "gone pod", "promise", "space"))):
+            case "node":
+                patch.set_vertex(draw(node_values))
+            case "pod":
+                patch.set_vertex(draw(pod_values()))
+            case "gone node":
+                patch.remove(draw(node_keys))
+            case "gone pod":
+                patch.remove(draw(pod_keys))
+            case "promise":
+                edge = keys.EdgeID(draw(pod_keys), draw(node_keys), keys.EdgeKind.RUNS)
+                if draw(st.booleans()):
+                    patch.set_edge(edge, relations.Runs(draw(st.sampled_from(("u1", "u2"))), draw(st.just(()))))
+                else:
+                    patch.cut_edge(edge)
+            case "space":
+                patch.set_vertex(draw(namespaces))
+    return patch
+
+
+@st.composite
+def stores(draw: st.DrawFn) -> store.Store:
+    """A store with a cluster that grew by one patch or two, so that rows may have been recycled."""
+    built = store.Store()
+    first = delta.Patch()
+    for node in draw(st.lists(node_values, max_size=6)):
+        first.set_vertex(node)
+    for pod in draw(st.lists(pod_values(), max_size=8)):
+        first.set_vertex(pod)
+    built.apply(first)
+    for patch in draw(st.lists(patches(), max_size=2)):
+        built.apply(patch)
+    return built
+
+
+profiles = st.builds(
+    profile.Profile,
+    disabled=st.sampled_from(
+        (frozenset(), frozenset(), frozenset({"InterPodAffinity"}), frozenset({"NodeResourcesFit"}))
+    ),
+    allocation=st.sampled_from(
+        (
+            (("cpu", 1), ("memory", 1)),
+            (("cpu", 3), ("memory", 1), (FPGA, 5)),
+            (("cpu", 7), ("ephemeral-storage", 2), ("hugepages-2Mi", 1)),
+        ),
+    ),
+    balance=st.sampled_from((("cpu", "memory"), ("cpu",), ("cpu", "memory", "ephemeral-storage", FPGA))),
+    ignored_resources=st.sampled_from((frozenset(), frozenset(), frozenset({FPGA, "scheduling.kubernetes.io/foo"}))),
+    ignored_groups=st.sampled_from(
+        (frozenset(), frozenset(), frozenset({"example.com", "scheduling.kubernetes.io", "hugepages-2Mi"}))
+    ),
+    added_affinity=st.none() | st.none() | st.lists(_valid_terms, min_size=1, max_size=2).map(tuple),
+    added_preferred=st.just(()) | preferences,
+)

@@ -139,7 +139,7 @@ class Decider:
         return by_plugin
 
     def _scoring_error(self, pod: pods.Pod) -> status.Status | None:
-        """What keeps nodes from being scored: kube-scheduler finds it only where there is more than one to choose from."""
+        """What keeps nodes from being scored; kube-scheduler finds it only where it has more than one to choose from."""
         unreadable = any(preferred.weight and not preferred.term.valid for preferred in pod.spec.preferred)
         if not unreadable or not self.settings.weights.get(names.NODE_AFFINITY):
             return None

@@ -40,13 +40,17 @@ def is_label_value(value: str) -> bool:
 
 
 def node_term(term: wire.NodeTerm) -> pods.NodeTerm:
-    """A node selector term; one with a parse error is not valid and keeps nothing."""
+    """A node selector term; one with a parse error is not valid and keeps the names it pins alone, since kube-scheduler
+    narrows the nodes to them before it parses anything.
+    """
     if not term.match_expressions and not term.match_fields:
         return pods.NodeTerm()
     expressions = [_requirement(entry) for entry in term.match_expressions or ()]
     fields = [_field(entry) for entry in term.match_fields or ()]
     if any(isinstance(entry, str) for entry in (*expressions, *fields)):
-        return pods.NodeTerm(valid=False)
+        pins = (entry for entry in term.match_fields or () if entry.key == NAME_FIELD and entry.operator == "In")
+        kept = {labels.Requirement(NAME_FIELD, labels.Operator.IN, tuple(sorted(pin.values or ()))) for pin in pins}
+        return pods.NodeTerm(fields=tuple(sorted(kept)), valid=False)
     return pods.NodeTerm(expressions=_sorted(expressions), fields=_sorted(fields))
 
 

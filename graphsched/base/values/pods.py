@@ -54,7 +54,8 @@ class NodeTerm(msgspec.Struct, frozen=True, gc=False):
     Attributes:
         expressions: On labels.
         fields: On fields; the key is the field's path.
-        valid: False for a term with a parse error: it matches nothing and later terms still count.
+        valid: False for a term with a parse error: it matches nothing and later terms still count. Of its fields, those
+            that pin names are kept.
     """
 
     expressions: tuple[labels.Requirement, ...] = ()

@@ -29,6 +29,8 @@ class Inbox:
         self._room = asyncio.Event()
         self.ready = asyncio.Event()
         """Set while patches wait: what the loop sleeps on."""
+        self.waits = 0
+        """How often `put` had to wait."""
 
     def __len__(self) -> int:
         """Number of patches that wait."""
@@ -41,7 +43,9 @@ class Inbox:
 
     async def put(self, patch: delta.Patch) -> None:
         """Add a patch; wait while there is no room for it."""
-        while self._patches and self._rows + _size(patch) > self._rows_max:
+        if not self._fits(patch):
+            self.waits += 1
+        while not self._fits(patch):
             self._room.clear()
             await self._room.wait()
         self._patches.append(patch)
@@ -61,6 +65,9 @@ class Inbox:
         if not self._patches:
             self.ready.clear()
         return taken
+
+    def _fits(self, patch: delta.Patch) -> bool:
+        return not self._patches or self._rows + _size(patch) <= self._rows_max
 
 
 def _size(patch: delta.Patch) -> int:

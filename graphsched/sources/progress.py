@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import typing
+from collections.abc import Mapping
 
 import msgspec
 
@@ -20,29 +21,27 @@ _log = logging.getLogger(__name__)
 
 ENDED = "Ended"
 """`reason` of the error for a watch that the server ended before it said anything."""
-
-_USUAL = frozenset({"ended", "expired", "stalled"})
-"""Reasons that are part of a watch's life: nothing is failing."""
-_BY_REASON = {streams.STALLED: "stalled", ENDED: "ended"}
+_QUIET = frozenset({ENDED, streams.STALLED})
+"""Reasons that are part of a watch's life: nothing is failing yet."""
 
 
 class Observer(typing.Protocol):
-    """Who counts. `source` is a resource's plural name."""
+    """Who counts. `resource` is a plural name."""
 
-    def on_heard(self, source: str, objects: int) -> None:
-        """Objects or events arrived; 0 when a watch was opened."""
+    def watch_event(self, resource: str, kind: str, count: int = 1) -> None:
+        """A watch delivered events of one type."""
         ...
 
-    def on_listed(self, source: str, reason: str, objects: int, changed: int) -> None:
-        """A list was taken because of `reason`: so many objects, of which so many were news."""
+    def relist(self, resource: str, reason: str) -> None:
+        """A list was taken whole: `start`, `expired`, `refused` (the server would not resume) or `resync`."""
         ...
 
-    def on_invalid(self, source: str) -> None:
-        """An object could not be read and was skipped."""
+    def watch_failure(self, resource: str) -> None:
+        """A list or a watch ended by an error."""
         ...
 
-    def on_interrupted(self, source: str, reason: str) -> None:
-        """A list or watch ended: `ended` (as agreed), `expired`, `forbidden`, `unreachable`, `stalled` or `refused`."""
+    def invalid(self, resource: str, count: int = 1) -> None:
+        """Objects could not be read and were skipped."""
         ...
 
 
@@ -88,29 +87,33 @@ class Progress:
             failing=self._failing,
         )
 
-    def heard(self, objects: int) -> None:
-        """The server said something: so many objects or events."""
+    def heard(self) -> None:
+        """The server said something."""
         self._heard_at = self._clock.monotonic()
-        self._observer.on_heard(self._source, objects)
         if self._failing:
             _log.info("%s: the API server answers again", self._source)
             self._failing = ""
 
-    def listed(self, reason: str, *, objects: int, changed: int) -> None:
-        """A whole list was taken."""
+    def events(self, counts: Mapping[str, int]) -> None:
+        """A watch delivered events: type → how many."""
+        self.heard()
+        for kind, count in counts.items():
+            self._observer.watch_event(self._source, kind, count)
+
+    def listed(self, reason: str, detail: str, *, objects: int, changed: int) -> None:
+        """A whole list was taken, for one of the reasons of `Observer.relist`."""
         self._objects = objects
-        self._observer.on_listed(self._source, reason, objects, changed)
-        _log.info("%s: listed %d objects, %d of them news (%s)", self._source, objects, changed, reason)
+        self._observer.relist(self._source, reason)
+        _log.info("%s: listed %d objects, %d of them news (%s)", self._source, objects, changed, detail or reason)
         self.synced.set()
 
-    def ended(self) -> None:
-        """A watch ended as agreed."""
-        self._observer.on_interrupted(self._source, "ended")
-
-    def interrupted(self, reason: str, error: errors.ClusterError) -> None:
-        """A list or a watch failed."""
-        self._observer.on_interrupted(self._source, reason)
-        if reason in _USUAL:
+    def failed(self, error: errors.ClusterError) -> None:
+        """A list or a watch ended by an error."""
+        if isinstance(error, errors.ExpiredError):
+            _log.info("%s: %s", self._source, error)
+            return
+        self._observer.watch_failure(self._source)
+        if error.reason in _QUIET:
             _log.info("%s: %s", self._source, error)
             return
         if str(error) != self._failing:
@@ -119,17 +122,6 @@ class Progress:
 
     def invalid(self, error: errors.InputError, *, say: bool) -> None:
         """An object was skipped; `say` is whether to log it."""
-        self._observer.on_invalid(self._source)
+        self._observer.invalid(self._source)
         if say:
             _log.warning("%s: skipped, and what was known of it stays: %s", self._source, error)
-
-
-def reason_of(error: errors.ClusterError) -> str:
-    """The closed set of reasons that `Observer.on_interrupted` names."""
-    if error.reason in _BY_REASON:
-        return _BY_REASON[error.reason]
-    if isinstance(error, errors.ExpiredError):
-        return "expired"
-    if isinstance(error, errors.ForbiddenError):
-        return "forbidden"
-    return "unreachable" if isinstance(error, errors.UnreachableError) else "refused"

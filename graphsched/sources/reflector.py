@@ -2,7 +2,8 @@
 
 A list, then a watch from the version it showed, for as long as the program runs. Objects come in, decoded by
 `base.kube`; patches go to the `inbox`, in the stream `watch/<kind>` whose epoch is one list and what followed it. The
-store applies them; nobody else needs to know that lists and watches exist.
+store applies them; nobody else needs to know that lists and watches exist. The patch with sequence 1 says hello:
+whoever applies it opens the epoch first.
 
 Between lists the watch is resumed where it ended, after every kind of end. A list is made anew only when the server no
 longer holds that place (410, as a status or as an event), when it refuses the place repeatedly, or when `resync` asks.
@@ -107,7 +108,7 @@ class Reflector(typing.Generic[Body]):
         self._epoch = 0
         self._sequence = 0
         self._relist = "start"
-        """Why the next step is a list; empty when it is a watch."""
+        """Why the next step is a list, in the words of `Observer.relist`; empty when it is a watch."""
         self._refusals = 0
         self._watch: streams.Watch | None = None
         self._asked = ""
@@ -124,8 +125,18 @@ class Reflector(typing.Generic[Body]):
         while True:
             await self.step()
 
-    def resync(self, reason: str) -> None:
-        """List again at once, and send everything: whoever applies the patches has lost track."""
+    @property
+    def epoch(self) -> int:
+        """Number of the present list and of what followed it."""
+        return self._epoch
+
+    def resync(self, reason: str, *, epoch: int) -> None:
+        """List again at once, and send everything: whoever applies the patches has lost track in this epoch.
+
+        Asking again for an epoch that is over changes nothing, so that every refused patch may ask.
+        """
+        if epoch != self._epoch:
+            return
         self._asked = reason
         self._hurry.set()
         if self._watch is not None:
@@ -134,13 +145,14 @@ class Reflector(typing.Generic[Body]):
     async def step(self) -> None:
         """One list or one watch, and the wait after it when it failed."""
         self._hurry.clear()
+        detail = ""
         if self._asked:
-            self._relist, self._asked = self._asked, ""
+            self._relist, detail, self._asked = "resync", self._asked, ""
             # Nothing is taken to be in the store any more, but what is gone must still be removed from it.
             self._known = {key: Known(known.uid, "") for key, known in self._known.items()}
         try:
             if self._relist:
-                await self._list(self._relist)
+                await self._list(self._relist, detail)
             else:
                 await self._follow()
         except errors.ClusterError as error:
@@ -153,17 +165,17 @@ class Reflector(typing.Generic[Body]):
         if isinstance(error, errors.ExpiredError):
             self._relist = "expired"
         elif error.reason == streams.TOO_LONG:
-            self._relist = "line too long"
+            self._relist = "refused"
         elif error.status not in _TRANSIENT:
             self._refusals += 1
             if self._refusals >= REFUSALS_MAX:
                 self._relist = self._relist or "refused"
-        self.progress.interrupted(progress.reason_of(error), error)
+        self.progress.failed(error)
         await tasks.pause(self._backoff.next(at_least_s=error.retry_after_s), until=self._hurry)
 
     # ------------------------------------------------------------------------------------ list
 
-    async def _list(self, reason: str) -> None:
+    async def _list(self, reason: str, detail: str) -> None:
         """Bring the store to what a fresh list shows."""
         self._epoch += 1
         self._sequence = 0
@@ -180,7 +192,7 @@ class Reflector(typing.Generic[Body]):
             await self._send(patch)
         self._relist = ""
         self._refusals = 0
-        self.progress.listed(reason, objects=len(self._known), changed=changed + len(gone))
+        self.progress.listed(reason, detail, objects=len(self._known), changed=changed + len(gone))
 
     async def _pages(self, items_max: int | None) -> tuple[set[keys.VertexKey], int]:
         """Send what is new in every page; the keys of all objects, and how many were new."""
@@ -196,7 +208,7 @@ class Reflector(typing.Generic[Body]):
                         seen.add(key)
                 changed += len(patch.vertices)
                 await self._send(patch)
-            self.progress.heard(len(items))
+            self.progress.heard()
             self._version = page.metadata.resource_version
         return seen, changed
 
@@ -213,9 +225,12 @@ class Reflector(typing.Generic[Body]):
         }
         heard = False
         async with self._client.watch(self.resource.path, query) as watch:
+            if self._asked:
+                # While it was being opened there was nothing to close.
+                return
             self._watch = watch
             try:
-                self.progress.heard(0)
+                self.progress.heard()
                 while (lines := await watch.read()) is not None:
                     for start in range(0, len(lines), ROWS_MAX):
                         await self._apply(lines[start : start + ROWS_MAX])
@@ -227,11 +242,11 @@ class Reflector(typing.Generic[Body]):
         if not heard:
             # A server that ends every watch at once must not be asked a thousand times a second.
             raise errors.UnreachableError(f"watch {self.resource.path}: ended without a word", reason=progress.ENDED)
-        self.progress.ended()
 
     async def _apply(self, lines: Sequence[bytes]) -> None:
         """Send what these events say; an ERROR among them is raised after what came before it was sent."""
         patch = delta.Patch()
+        counts: dict[str, int] = {}
         failure: errors.ClusterError | None = None
         for line in lines:
             try:
@@ -239,12 +254,13 @@ class Reflector(typing.Generic[Body]):
             except errors.InputError as error:
                 failure = answers.unreachable(error, what=f"watch {self.resource.path}", reason="Garbled")
                 break
+            counts[event.type] = counts.get(event.type, 0) + 1
             if event.type == "ERROR":
                 status = wire.STATUS.decode(event.object)
                 failure = answers.ended(status, what=f"watch {self.resource.path}")
                 break
             self._event(patch, event)
-        self.progress.heard(len(lines))
+        self.progress.events(counts)
         await self._send(patch)
         if failure is not None:
             raise failure

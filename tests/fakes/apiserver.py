@@ -28,7 +28,7 @@ from aiohttp import web
 from graphsched.base.kube import client as clients, credentials
 from tests.fakes import faults, storage, virtual, watching
 
-NODES = "/api/v1/nodes"
+NODES = storage.NODES
 PODS = storage.PODS
 NAMESPACES = "/api/v1/namespaces"
 PRIORITY_CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
@@ -48,7 +48,10 @@ class Request:
     method: str
     path: str
     query: Mapping[str, str]
+    headers: Mapping[str, str]
     body: Any
+    #: Loop time at which it had arrived whole.
+    at_s: float
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -81,6 +84,7 @@ class FakeApiServer:
         self._server: web.Server | None = None
         self._port = 0
         self._pulse = asyncio.Event()
+        self._stopping = asyncio.Event()
 
     # ----------------------------------------------------------------------- start and stop
 
@@ -98,6 +102,7 @@ class FakeApiServer:
 
     async def start(self) -> None:
         """Listen, on the same port as before after a stop."""
+        self._stopping.clear()
         self._server = web.Server(self._serve)
         self._runner = web.ServerRunner(self._server, shutdown_timeout=0.0)
         await self._runner.setup()
@@ -109,6 +114,8 @@ class FakeApiServer:
         """Break all connections and stop listening; the objects stay."""
         if self._runner is None or self._server is None:
             return
+        # Handlers are not cancelled by themselves when their client is gone.
+        self._stopping.set()
         for watch in list(self.watches):
             watch.cut()
         for connection in self._server.connections:
@@ -133,6 +140,11 @@ class FakeApiServer:
         return clients.Client(credentials.Keeper(load, clock=virtual.LoopClock()))
 
     # ---------------------------------------------------------------------- for the test
+
+    def lose_data(self) -> None:
+        """Go on with an empty database that counts from the beginning, as after a restored backup."""
+        self.storage = storage.Storage()
+        self.storage.on_change = self._changed
 
     def create(self, collection: str, body: storage.Object, *, namespace: str = "") -> storage.Object:
         """Add an object; pods go to the namespace `default` unless another one is named."""
@@ -173,7 +185,14 @@ class FakeApiServer:
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
         raw = await request.read()
-        seen = Request(request.method, request.path, dict(request.query), json.loads(raw) if raw else None)
+        seen = Request(
+            method=request.method,
+            path=request.path,
+            query=dict(request.query),
+            headers=request.headers,
+            body=json.loads(raw) if raw else None,
+            at_s=virtual.now(),
+        )
         self.requests.append(seen)
         self._pulse.set()
         fault = self.faults.take(seen.method, seen.path, seen.query)
@@ -198,7 +217,9 @@ class FakeApiServer:
             case faults.Kind.DELAY:
                 await asyncio.sleep(fault.seconds)
             case faults.Kind.HANG:
-                await asyncio.Event().wait()
+                await self._stopping.wait()
+                _abort(request)
+                return web.Response()
             case faults.Kind.DROP:
                 _abort(request)
                 return web.Response()
@@ -260,8 +281,7 @@ class FakeApiServer:
         since = int(query.get("resourceVersion") or 0)
         if since > self.storage.version:
             raise storage.Refusal(504, "Timeout", f"Too large resource version: {since}", retry_after_s=1)
-        expired = since != 0 and since < self.storage.compacted
-        if expired and not self.expired_by_event:
+        if 0 < since < self.storage.compacted and not self.expired_by_event:
             raise storage.Refusal(410, "Expired", f"too old resource version: {since} ({self.storage.compacted})")
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         await response.prepare(request)
@@ -276,8 +296,6 @@ class FakeApiServer:
         self.watches.append(watch)
         self._pulse.set()
         try:
-            if expired:
-                await watch.error(410, "Expired", f"too old resource version: {since} ({self.storage.compacted})")
             await watch.serve()
         except ConnectionError:
             # The client has gone, which is its right.

@@ -14,6 +14,8 @@ from collections.abc import Mapping
 
 from tests.fakes import storage
 
+ANY: Mapping[str, str] = {}
+
 
 class Kind(enum.Enum):
     """What happens to the request."""
@@ -70,29 +72,29 @@ class Faults:
         message: str = "as scripted",
         retry_after_s: int | None = None,
         times: int = 1,
-        **query: str,
+        query: Mapping[str, str] = ANY,
     ) -> None:
         """Answer with an error."""
         refusal = storage.Refusal(status, reason, message, retry_after_s=retry_after_s)
         self._add(Kind.REFUSE, method, path, times, query, refusal=refusal)
 
-    def delay(self, method: str, path: str, seconds: float, *, times: int = 1, **query: str) -> None:
+    def delay(self, method: str, path: str, seconds: float, *, times: int = 1, query: Mapping[str, str] = ANY) -> None:
         """Answer `seconds` late."""
         self._add(Kind.DELAY, method, path, times, query, seconds=seconds)
 
-    def hang(self, method: str, path: str, *, times: int = 1, **query: str) -> None:
+    def hang(self, method: str, path: str, *, times: int = 1, query: Mapping[str, str] = ANY) -> None:
         """Never answer."""
         self._add(Kind.HANG, method, path, times, query)
 
-    def drop(self, method: str, path: str, *, times: int = 1, **query: str) -> None:
+    def drop(self, method: str, path: str, *, times: int = 1, query: Mapping[str, str] = ANY) -> None:
         """Break the connection instead of doing anything."""
         self._add(Kind.DROP, method, path, times, query)
 
-    def lose(self, method: str, path: str, *, times: int = 1, **query: str) -> None:
+    def lose(self, method: str, path: str, *, times: int = 1, query: Mapping[str, str] = ANY) -> None:
         """Do it, and break the connection instead of saying so."""
         self._add(Kind.LOSE, method, path, times, query)
 
-    def garble(self, method: str, path: str, text: bytes, *, times: int = 1, **query: str) -> None:
+    def garble(self, method: str, path: str, text: bytes, *, times: int = 1, query: Mapping[str, str] = ANY) -> None:
         """Answer with this text and status 200."""
         self._add(Kind.GARBLE, method, path, times, query, text=text)
 

@@ -18,6 +18,7 @@ Object = dict[str, Any]
 
 CREATED_AT = "2027-01-15T08:00:00Z"
 PODS = "/api/v1/pods"
+NODES = "/api/v1/nodes"
 _PRIORITY_CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 
 
@@ -127,6 +128,8 @@ class Storage:
         metadata["creationTimestamp"] = CREATED_AT
         if collection == PODS:
             self._default_pod(made)
+        elif collection == NODES and "capacity" in made.get("status", {}):
+            made["status"].setdefault("allocatable", made["status"]["capacity"])
         return self._store(key, made)
 
     def replace(self, key: Key, body: Object) -> Object:

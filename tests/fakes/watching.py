@@ -97,7 +97,10 @@ class Watch:
         self._wake.set()
 
     async def catch_up(self) -> None:
-        """Send every change that has not been sent."""
+        """Send every change that has not been sent; an ERROR when some of them are forgotten."""
+        if self._sent < self._storage.compacted:
+            await self.error(410, "Expired", f"too old resource version: {self._sent} ({self._storage.compacted})")
+            return
         lines = [line for change in self._storage.changes(self._sent) if (line := self._line(change))]
         self._sent = self._storage.version
         if lines:

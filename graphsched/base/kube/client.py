@@ -138,7 +138,7 @@ class Client:
                     response = await self._open(stack, renewed, path, query, stall_s=stall_s)
             if response.status != 200:
                 raise await self._refusal(response, what=what)
-            yield streams.Watch(response, what=what)
+            yield streams.Watch(response, what=what, bytes_max=streams.LINE_BYTES_MAX)
 
     async def _open(
         self,

@@ -140,7 +140,7 @@ def _check_data(path: str, kind: str, name: str, content: Mapping) -> None:
                 raise errors.InputError(
                     *place, f"{field}-data", problem="not valid base64", remedy=f"or use {field} with a file's path"
                 ) from error
-        elif file and not (pathlib.Path(path).parent / str(file)).is_file():
+        elif file and not pathlib.Path(_beside(path, file)).is_file():
             raise errors.InputError(*place, field, problem=f"no such file: {file}")
 
 
@@ -156,12 +156,22 @@ def _check_user(path: str, name: str, user: Mapping) -> None:
         raise errors.InputError(
             *place, "auth-provider", problem=f'"{provider}" is not supported', remedy="use an exec plugin"
         )
+    if user.get("tokenFile"):
+        try:
+            credentials.read_token(_beside(path, user["tokenFile"]))
+        except errors.InputError as error:
+            raise error.within(*place) from error
     plugin = user.get("exec")
     if isinstance(plugin, dict):
         command = str(plugin.get("command") or "")
         if os.sep in command and not pathlib.Path(command).is_absolute():
             # As kubectl does: a path is relative to the file, a bare name is looked up.
-            plugin["command"] = str(pathlib.Path(path).parent / command)
+            plugin["command"] = _beside(path, command)
+
+
+def _beside(path: str, name: object) -> str:
+    """The path that a kubeconfig means: relative to its own folder."""
+    return str(pathlib.Path(path).parent / str(name))
 
 
 async def _from_kubeconfig(request: Request, scratch: str) -> credentials.Credentials:
@@ -233,9 +243,7 @@ async def _through_library(
         text = " ".join(str(error).removeprefix("exec: ").split()) or type(error).__name__
         where = "exec" if "exec" in user else ""
         raise errors.InputError(*user_place, where, problem=text) from error
-    token_file = str(user.get("tokenFile") or "")
-    if token_file:
-        token_file = str(pathlib.Path(user_place[0]).parent / token_file)
+    token_file = _beside(user_place[0], user["tokenFile"]) if user.get("tokenFile") else ""
     expiry = getattr(loader, "exec_plugin_expiry", None)
     return _credentials(
         settings, origin=origin, token_file=token_file, expires=expiry.timestamp() if expiry is not None else None

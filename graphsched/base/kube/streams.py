@@ -23,7 +23,7 @@ TOO_LONG = "LineTooLong"
 class Lines:
     """Cuts a stream of chunks at newlines."""
 
-    def __init__(self, *, bytes_max: int = LINE_BYTES_MAX) -> None:
+    def __init__(self, *, bytes_max: int) -> None:
         self._bytes_max = bytes_max
         self._pieces: list[bytes] = []
         self._size = 0
@@ -56,7 +56,7 @@ class Lines:
 class Watch:
     """An open watch."""
 
-    def __init__(self, response: aiohttp.ClientResponse, *, what: str, bytes_max: int = LINE_BYTES_MAX) -> None:
+    def __init__(self, response: aiohttp.ClientResponse, *, what: str, bytes_max: int) -> None:
         self._response = response
         self._what = what
         self._lines = Lines(bytes_max=bytes_max)

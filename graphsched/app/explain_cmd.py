@@ -1,0 +1,86 @@
+"""`graphsched explain`: why a pod is pending, or why it is where it is.
+
+With paths, the cluster in those files is the world; without, a running scheduler is asked at its debug endpoint. Either
+way an `Explanation` comes back, and is written as sentences, JSON or YAML.
+"""
+
+from __future__ import annotations
+
+import urllib.error
+import urllib.parse
+import urllib.request
+
+import msgspec
+
+from graphsched.app import offline, terminal
+from graphsched.base.values import errors
+from graphsched.decision import cycle
+from graphsched.explain import telling, why
+
+_TIMEOUT_S = 10.0
+_ANSWER_BYTES_MAX = 64 << 20
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """What the user asked for; see the command's help."""
+
+    pod: str
+    paths: tuple[str, ...] = ()
+    server: str = ""
+    output: terminal.Output = terminal.Output.TABLE
+    verbose: bool = False
+
+
+def command(options: Options) -> int:
+    """Explain; returns 0 when the pod runs or fits, 1 when it does not.
+
+    Raises:
+        InputError: The input is not usable, or the pod is not in it.
+        ClusterError: The running scheduler can not be asked.
+    """
+    found = _from_files(options) if options.paths else _from_server(options)
+    if options.output is terminal.Output.TABLE:
+        terminal.line(telling.text(found, verbose=options.verbose))
+    else:
+        terminal.data(found, options.output)
+    return 0 if found.state in {"runs", "fits"} else 1
+
+
+def _from_files(options: Options) -> why.Explanation:
+    cluster = offline.load(options.paths, unknown_nodes=True)
+    pod = offline.find_pod(cluster, options.pod)
+    graph = offline.graph_of(cluster)
+    return why.explain(graph.view(), pod, cycle.Decider())
+
+
+def _from_server(options: Options) -> why.Explanation:
+    server = options.server.rstrip("/")
+    if not server.startswith(("http://", "https://")):
+        raise errors.InputError("--server", problem=f'"{server}" is no URL', remedy="use e.g. http://127.0.0.1:10260")
+    name = options.pod if "/" in options.pod else f"default/{options.pod}"
+    url = f"{server}/debug/explain?{urllib.parse.urlencode({'pod': name})}"
+    try:
+        # The scheme was checked above. No proxy: the address is this machine's, or one the user named.
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(url, timeout=_TIMEOUT_S) as response:
+            body = response.read(_ANSWER_BYTES_MAX)
+    except urllib.error.HTTPError as error:
+        raise errors.ClusterError(f"{server}: {_reason(error)}", status=error.code) from error
+    except (urllib.error.URLError, OSError) as error:
+        reason = getattr(error, "reason", error)
+        raise errors.UnreachableError(
+            f"{server}: no running scheduler answers ({reason}); name files to explain from, or use --server",
+        ) from error
+    try:
+        return msgspec.json.decode(body, type=why.Explanation)
+    except msgspec.DecodeError as error:
+        raise errors.ClusterError(f"{server}: not an answer of graphsched of this version ({error})") from error
+
+
+def _reason(error: urllib.error.HTTPError) -> str:
+    """What the server said, in its own words where it has any."""
+    body = error.read(4096)
+    try:
+        return str(msgspec.json.decode(body, type=dict[str, str])["error"])
+    except (msgspec.DecodeError, KeyError):
+        return f"answered {error.code} {error.reason}"

@@ -1,0 +1,229 @@
+"""A KubeSchedulerConfiguration as a profile.
+
+The `config` of an `evaluate` request comes in as a plain mapping, a `Profile` goes out. What would make a difference
+and can not be honoured is an `InputError` with the field's path: a profile that is followed in part answers another
+question than was asked.
+"""
+
+from __future__ import annotations
+
+import typing
+
+import msgspec
+
+from graphsched.base.kube import selectors, wire
+from graphsched.base.values import errors
+from graphsched.decision import names, profile
+
+_MAPPING = dict[str, typing.Any]
+
+_KINDS = frozenset({"", "KubeSchedulerConfiguration"})
+_WITHOUT_EFFECT = frozenset(
+    {
+        "apiVersion",
+        "kind",
+        "parallelism",
+        "leaderElection",
+        "clientConnection",
+        "enableProfiling",
+        "enableContentionProfiling",
+        "percentageOfNodesToScore",
+        "podInitialBackoffSeconds",
+        "podMaxBackoffSeconds",
+        "delayCacheUntilActive",
+    },
+)
+"""Top-level fields that steer the process, or which nodes are looked at; here every node always is."""
+_FILTERS = frozenset(
+    {
+        names.NODE_UNSCHEDULABLE,
+        names.NODE_NAME,
+        names.TAINT_TOLERATION,
+        names.NODE_AFFINITY,
+        names.NODE_PORTS,
+        names.NODE_RESOURCES_FIT,
+        names.INTER_POD_AFFINITY,
+        names.NODE_DECLARED_FEATURES,
+    },
+)
+_ABSENT = frozenset(
+    {
+        "VolumeRestrictions",
+        "NodeVolumeLimits",
+        "VolumeBinding",
+        "VolumeZone",
+        "PodTopologySpread",
+        "DynamicResources",
+        "DefaultPreemption",
+        "DefaultBinder",
+        "PrioritySort",
+        "SchedulingGates",
+    },
+)
+"""Plugins of the default profile whose part this version refuses or does elsewhere: naming them changes nothing."""
+_POINTS = ("multiPoint", "preFilter", "filter", "preScore", "score")
+
+
+def from_configuration(config: _MAPPING, *, scheduler_name: str) -> profile.Profile:
+    """The profile for `scheduler_name`: the one of that name, or the only one.
+
+    Raises:
+        InputError: A field is unknown, of the wrong type, or asks for what this version can not do.
+    """
+    _known(config, _WITHOUT_EFFECT | {"profiles", "extenders"}, "")
+    if config.get("kind", "") not in _KINDS:
+        raise errors.InputError("kind", problem=f"is {config['kind']}", remedy="say KubeSchedulerConfiguration")
+    if config.get("extenders"):
+        raise errors.InputError("extenders", problem="are not supported", remedy="leave them out")
+    profiles = _listed(config.get("profiles") or [], "profiles")
+    if not profiles:
+        return profile.Profile(scheduler_name=scheduler_name)
+    named = [(index, entry) for index, entry in enumerate(profiles) if entry.get("schedulerName") == scheduler_name]
+    if not named and len(profiles) > 1:
+        known = ", ".join(str(entry.get("schedulerName", "")) for entry in profiles)
+        raise errors.InputError("profiles", problem=f'none is for "{scheduler_name}"', remedy=f"there are: {known}")
+    index, entry = named[0] if named else (0, profiles[0])
+    return _profile(entry, f"profiles[{index}]", scheduler_name)
+
+
+def _profile(entry: _MAPPING, place: str, scheduler_name: str) -> profile.Profile:
+    _known(entry, {"schedulerName", "percentageOfNodesToScore", "plugins", "pluginConfig"}, place)
+    weights, disabled = _plugins(_mapped(entry.get("plugins") or {}, f"{place}.plugins"), f"{place}.plugins")
+    settings = profile.Profile(
+        scheduler_name=str(entry.get("schedulerName") or scheduler_name),
+        weights=weights,
+        disabled=disabled,
+    )
+    for index, plugin in enumerate(_listed(entry.get("pluginConfig") or [], f"{place}.pluginConfig")):
+        here = f"{place}.pluginConfig[{index}]"
+        _known(plugin, {"name", "args"}, here)
+        args = _mapped(plugin.get("args") or {}, f"{here}.args")
+        settings = _with_arguments(settings, str(plugin.get("name", "")), args, f"{here}.args")
+    return settings
+
+
+def _plugins(plugins: _MAPPING, place: str) -> tuple[dict[str, int], frozenset[str]]:
+    """Weights of the scores, and the filters that do not run."""
+    weights = dict(profile.DEFAULT_WEIGHTS)
+    disabled: set[str] = set()
+    for point, raw in plugins.items():
+        here = f"{place}.{point}"
+        chosen = _mapped(raw or {}, here)
+        _known(chosen, {"enabled", "disabled"}, here)
+        off = [str(entry.get("name", "")) for entry in _listed(chosen.get("disabled") or [], f"{here}.disabled")]
+        on = _listed(chosen.get("enabled") or [], f"{here}.enabled")
+        if point not in _POINTS:
+            if off or on:
+                raise errors.InputError(here, problem="can not be changed here", remedy="leave it out")
+            continue
+        for name in off:
+            _check_name(name, f"{here}.disabled", everything=True)
+            gone = {*_FILTERS, *profile.DEFAULT_WEIGHTS} if name == "*" else {name}
+            if point in {"multiPoint", "score", "preScore"}:
+                weights = {plugin: weight for plugin, weight in weights.items() if plugin not in gone}
+            if point in {"multiPoint", "filter", "preFilter"}:
+                disabled |= gone & _FILTERS
+        for plugin in on:
+            name = str(plugin.get("name", ""))
+            _check_name(name, f"{here}.enabled")
+            if point in {"multiPoint", "score"} and name in profile.DEFAULT_WEIGHTS:
+                weights[name] = _whole(plugin.get("weight") or profile.DEFAULT_WEIGHTS[name], f"{here}.enabled.weight")
+            if point in {"multiPoint", "filter"}:
+                disabled.discard(name)
+    return weights, frozenset(disabled)
+
+
+def _check_name(name: str, place: str, *, everything: bool = False) -> None:
+    if name in _FILTERS or name in profile.DEFAULT_WEIGHTS or name in _ABSENT or (everything and name == "*"):
+        return
+    raise errors.InputError(place, problem=f'no plugin "{name}"', remedy="name one of the default profile")
+
+
+def _with_arguments(settings: profile.Profile, name: str, args: _MAPPING, place: str) -> profile.Profile:
+    args = {key: value for key, value in args.items() if key not in {"apiVersion", "kind"}}
+    match name:
+        case names.NODE_RESOURCES_FIT:
+            return _with_fit(settings, args, place)
+        case names.BALANCED_ALLOCATION:
+            _known(args, {"resources"}, place)
+            resources = _resources(args.get("resources"), f"{place}.resources")
+            return msgspec.structs.replace(settings, balance=tuple(each for each, _ in resources) or settings.balance)
+        case names.NODE_AFFINITY:
+            return _with_affinity(settings, args, place)
+        case "PodTopologySpread":
+            if args.get("defaultConstraints"):
+                raise errors.InputError(
+                    f"{place}.defaultConstraints", problem="are not supported", remedy="leave them out"
+                )
+            return settings
+    _check_name(name, place)
+    return settings
+
+
+def _with_fit(settings: profile.Profile, args: _MAPPING, place: str) -> profile.Profile:
+    _known(args, {"ignoredResources", "ignoredResourceGroups", "scoringStrategy"}, place)
+    strategy = _mapped(args.get("scoringStrategy") or {}, f"{place}.scoringStrategy")
+    _known(strategy, {"type", "resources", "requestedToCapacityRatio"}, f"{place}.scoringStrategy")
+    if strategy.get("type", "LeastAllocated") != "LeastAllocated":
+        problem = f"{strategy['type']} is not supported"
+        raise errors.InputError(f"{place}.scoringStrategy.type", problem=problem, remedy="use LeastAllocated")
+    resources = _resources(strategy.get("resources"), f"{place}.scoringStrategy.resources")
+    return msgspec.structs.replace(
+        settings,
+        ignored_resources=frozenset(map(str, args.get("ignoredResources") or ())),
+        ignored_groups=frozenset(map(str, args.get("ignoredResourceGroups") or ())),
+        allocation=resources or settings.allocation,
+    )
+
+
+def _with_affinity(settings: profile.Profile, args: _MAPPING, place: str) -> profile.Profile:
+    _known(args, {"addedAffinity"}, place)
+    if not args.get("addedAffinity"):
+        return settings
+    try:
+        affinity = msgspec.convert(args["addedAffinity"], wire.NodeAffinity)
+    except msgspec.ValidationError as error:
+        raise errors.InputError(f"{place}.addedAffinity", problem=str(error), remedy="correct it") from error
+    return msgspec.structs.replace(
+        settings,
+        added_affinity=selectors.node_terms(affinity),
+        added_preferred=selectors.preferred_node_terms(affinity),
+    )
+
+
+def _resources(raw: object, place: str) -> profile.ResourceWeights:
+    found = []
+    for index, entry in enumerate(_listed(raw or [], place)):
+        _known(entry, {"name", "weight"}, f"{place}[{index}]")
+        if not isinstance(entry.get("name"), str) or not entry["name"]:
+            raise errors.InputError(f"{place}[{index}].name", problem="is missing", remedy="say e.g. cpu")
+        found.append((str(entry["name"]), _whole(entry.get("weight") or 1, f"{place}[{index}].weight")))
+    return tuple(found)
+
+
+def _known(mapping: _MAPPING, fields: typing.AbstractSet[str], place: str) -> None:
+    unknown = next((field for field in mapping if field not in fields), None)
+    if unknown is not None:
+        raise errors.InputError(
+            f"{place}.{unknown}" if place else unknown,
+            problem="is unknown or not supported",
+            remedy=f"known: {', '.join(sorted(fields - {'apiVersion', 'kind'}))}",
+        )
+
+
+def _mapped(value: object, place: str) -> _MAPPING:
+    if not isinstance(value, dict):
+        raise errors.InputError(place, problem="is not a mapping", remedy="see KubeSchedulerConfiguration")
+    return value
+
+
+def _listed(value: object, place: str) -> list[_MAPPING]:
+    if not isinstance(value, list):
+        raise errors.InputError(place, problem="is not a list", remedy="see KubeSchedulerConfiguration")
+    return [_mapped(entry, f"{place}[{index}]") for index, entry in enumerate(value)]
+
+
+def _whole(value: object, place: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 1_000_000:
+        raise errors.InputError(place, problem=f"{value!r} is not a weight", remedy="use 1 to 1000000")
+    return value

@@ -1,0 +1,240 @@
+"""`graphsched snapshot`: a cluster as one file that can be replayed.
+
+The API server is read page by page; JSON lines go out, one object each, that `simulate`, `explain` and `evaluate` read
+as they read manifests. The first line says what was captured and when, by which version.
+
+Invariant: only what is listed below is written. What somebody may want to keep to themselves never reaches the file:
+values of environment variables, commands and arguments, annotations, managed fields, references to secrets. Secrets and
+ConfigMaps are not even asked for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import datetime as dt
+import os
+import pathlib
+import re
+import sys
+import tempfile
+import typing
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator
+
+import msgspec
+
+import graphsched
+from graphsched.app import terminal
+from graphsched.base.kit import clock
+from graphsched.base.kube import client as clients, config, credentials, lists
+from graphsched.base.values import errors
+from graphsched.explain import wording
+
+RESOURCES: tuple[tuple[str, str, str], ...] = (
+    ("v1", "Node", "/api/v1/nodes"),
+    ("v1", "Namespace", "/api/v1/namespaces"),
+    ("scheduling.k8s.io/v1", "PriorityClass", "/apis/scheduling.k8s.io/v1/priorityclasses"),
+    ("node.k8s.io/v1", "RuntimeClass", "/apis/node.k8s.io/v1/runtimeclasses"),
+    ("v1", "Pod", "/api/v1/pods"),
+)
+"""What scheduling reads: (apiVersion, kind, path)."""
+OPTIONAL = frozenset({"PriorityClass", "RuntimeClass"})
+"""Kinds that are left out, with a note, where the right to list them is missing."""
+
+_METADATA = frozenset(
+    {
+        "name",
+        "namespace",
+        "uid",
+        "resourceVersion",
+        "labels",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "ownerReferences",
+    },
+)
+_NODE_STATUS = frozenset({"allocatable", "capacity", "images", "declaredFeatures", "conditions"})
+_POD_SPEC = frozenset(
+    {
+        "containers",
+        "initContainers",
+        "resources",
+        "overhead",
+        "nodeName",
+        "nodeSelector",
+        "affinity",
+        "tolerations",
+        "topologySpreadConstraints",
+        "schedulerName",
+        "priority",
+        "priorityClassName",
+        "preemptionPolicy",
+        "schedulingGates",
+        "runtimeClassName",
+        "hostNetwork",
+        "hostUsers",
+        "volumes",
+        "resourceClaims",
+        "restartPolicy",
+    },
+)
+_CONTAINER = frozenset({"name", "image", "ports", "resources", "restartPolicy", "restartPolicyRules"})
+_SECRETIVE = ("secret", "chap", "user", "keyring", "attributes")
+"""Parts of names of the fields of a volume's source that are left out."""
+_VOLUMES = frozenset(
+    {
+        "name",
+        "persistentVolumeClaim",
+        "ephemeral",
+        "image",
+        "gcePersistentDisk",
+        "awsElasticBlockStore",
+        "azureDisk",
+        "azureFile",
+        "cinder",
+        "iscsi",
+        "rbd",
+        "vsphereVolume",
+        "portworxVolume",
+    },
+)
+"""Only volumes that may bear on placement keep their source."""
+_POD_STATUS = frozenset(
+    {
+        "phase",
+        "startTime",
+        "nominatedNodeName",
+        "conditions",
+        "containerStatuses",
+        "initContainerStatuses",
+        "resources",
+        "allocatedResources",
+    },
+)
+_CONTAINER_STATUS = frozenset({"name", "resources", "allocatedResources"})
+
+_Object = dict[str, typing.Any]
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """What the user asked for; see the command's help."""
+
+    output: str = "-"
+    kubeconfig: str = ""
+    context: str = ""
+
+
+def command(options: Options) -> int:
+    """Capture; returns 0.
+
+    Raises:
+        InputError: No credentials, or the file can not be written.
+        ClusterError: The API server refused or went away; nothing was written.
+    """
+    request = config.find(kubeconfig=options.kubeconfig, context=options.context, environ=os.environ)
+    counts: Counter[str] = Counter()
+    with _target(options.output) as write:
+
+        def put(body: _Object) -> None:
+            counts[body["kind"]] += 1
+            write(msgspec.json.encode(body) + b"\n")
+
+        asyncio.run(_capture(lambda: config.load(request), put))
+    told = ", ".join(wording.count(counts[kind], _noun(kind), _noun(kind, plural=True)) for _, kind, _ in RESOURCES)
+    terminal.note(f"captured {told} to {'stdout' if options.output == '-' else options.output}")
+    return 0
+
+
+def _noun(kind: str, *, plural: bool = False) -> str:
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind).lower()
+    return words + ("es" if words.endswith("s") else "s") if plural else words
+
+
+async def _capture(
+    load: Callable[[], Awaitable[credentials.Credentials]],
+    put: Callable[[_Object], None],
+) -> None:
+    """Hand everything to `put`, first what describes the capture itself."""
+    put(
+        {
+            "apiVersion": "graphsched.dev/v1",
+            "kind": "Snapshot",
+            "metadata": {"name": "snapshot"},
+            "captured": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+            "by": f"graphsched {graphsched.__version__}",
+        }
+    )
+    keeper = credentials.Keeper(load, clock=clock.RealClock())
+    async with clients.Client(keeper, user_agent=f"graphsched/{graphsched.__version__}") as client:
+        for api_version, kind, path in RESOURCES:
+            try:
+                async for page in lists.pages(client, path, {}):
+                    for item in page.items or ():
+                        body: _Object = msgspec.json.decode(item)
+                        put(stripped({"apiVersion": api_version, "kind": kind, **body}))
+            except errors.ForbiddenError as error:
+                if kind not in OPTIONAL:
+                    raise
+                terminal.note(f"graphsched: {kind} objects are left out: {error}")
+
+
+def stripped(body: _Object) -> _Object:
+    """The object with nothing in it but what the module allows."""
+    kept = dict(body)
+    kept["metadata"] = _only(body.get("metadata"), _METADATA)
+    if body["kind"] == "Node":
+        kept["status"] = _only(body.get("status"), _NODE_STATUS)
+    elif body["kind"] == "Pod":
+        kept["spec"] = _pod_spec(_only(body.get("spec"), _POD_SPEC))
+        kept["status"] = _pod_status(_only(body.get("status"), _POD_STATUS))
+    return kept
+
+
+def _pod_spec(spec: _Object) -> _Object:
+    for field in ("containers", "initContainers"):
+        if field in spec:
+            spec[field] = [_only(container, _CONTAINER) for container in spec[field] or ()]
+    if "volumes" in spec:
+        spec["volumes"] = [_volume(_only(volume, _VOLUMES)) for volume in spec["volumes"] or ()]
+    return spec
+
+
+def _volume(volume: _Object) -> _Object:
+    return {
+        source: {key: value for key, value in body.items() if not any(part in key.lower() for part in _SECRETIVE)}
+        if isinstance(body, dict)
+        else body
+        for source, body in volume.items()
+    }
+
+
+def _pod_status(status: _Object) -> _Object:
+    for field in ("containerStatuses", "initContainerStatuses"):
+        if field in status:
+            status[field] = [_only(entry, _CONTAINER_STATUS) for entry in status[field] or ()]
+    return status
+
+
+def _only(mapping: _Object | None, fields: frozenset[str]) -> _Object:
+    return {key: value for key, value in (mapping or {}).items() if key in fields}
+
+
+@contextlib.contextmanager
+def _target(output: str) -> Iterator[Callable[[bytes], object]]:
+    """Where to write: stdout, or a file that is there whole or not at all."""
+    if output == "-":
+        yield sys.stdout.buffer.write
+        return
+    path = pathlib.Path(output)
+    try:
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+            try:
+                yield file.write
+                file.close()
+                pathlib.Path(file.name).replace(path)
+            except BaseException:
+                pathlib.Path(file.name).unlink(missing_ok=True)
+                raise
+    except OSError as error:
+        raise errors.InputError(output, problem=f"can not be written: {error.strerror}") from error

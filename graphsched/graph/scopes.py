@@ -48,8 +48,8 @@ def of_term(term: pods.PodTerm) -> Scope:
 def of_incoming(term: pods.PodTerm) -> Scope:
     """The scope of a term of the pod that is being scheduled.
 
-    kube-scheduler turns such a term's namespace selector into names first, and then still evaluates the selector, against
-    no labels at all: one that accepts the absence of labels (NotIn and DoesNotExist alone) selects every namespace.
+    kube-scheduler turns such a term's namespace selector into names first, and then still evaluates the selector,
+    against no labels at all: one that accepts their absence (NotIn and DoesNotExist alone) selects every namespace.
     """
     chosen = term.namespace_selector
     if chosen is not None and chosen.matches(labels.NO_LABELS):

@@ -1,8 +1,8 @@
 """Where each source stands: which patches are new, which are repeats, and which must not be taken.
 
-Sources write concurrently and never wait for each other; each numbers its patches 1, 2, 3 … within an epoch, one life of
-the source. A patch that was taken before is passed over, one that leaves a gap is refused so that the source sends its
-full state again, and one of a life nobody announced is refused as well: it may be a ghost of a restarted process.
+Sources write concurrently and never wait for each other; each numbers its patches 1, 2, 3 … within an epoch, one life
+of the source. A patch that was taken before is passed over, one that leaves a gap is refused so that the source sends
+its full state again, and one of a life nobody announced is refused as well: it may be a ghost of a restarted process.
 
 Comes in: `delta.Stream` of each patch, from `store`, and announcements, from whoever runs the sources. Goes out: an
 admission or a refusal. Invariant: `check` changes nothing; only `advance`, after the patch was applied, does.
@@ -74,7 +74,7 @@ class StreamTable:
         if known is not None and known.epoch == epoch and sequence < known.sequence:
             return delta.Refused(
                 "invalid",
-                f"{source}: the full state is of sequence {sequence}, and {known.sequence} is applied: send a newer one",
+                f"{source}: the full state is of sequence {sequence}, {known.sequence} is applied: send a newer one",
             )
         if sequence < 0:
             return delta.Refused("invalid", f"{source}: sequence {sequence} is negative: count from 1")

@@ -1,8 +1,8 @@
 """How many pods of one sort are on each node.
 
 One tally belongs to one matcher or to one owned term. Pods come and go one at a time (`add`), decisions read the whole
-vector (`dense`). Most owned terms are never read and have owners on a handful of nodes: a tally stays a small dict until
-it is read for the first time, and is a vector from then on, kept up to date in place.
+vector (`dense`). Most owned terms are never read and have owners on a handful of nodes: a tally stays a small dict
+until it is read for the first time, and is a vector from then on, kept up to date in place.
 
 Invariant: no count is negative, and the vector never shows a row that was not asked for.
 """

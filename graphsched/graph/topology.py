@@ -5,7 +5,8 @@ live as long as a node is in them. Links are patched in by whoever measured them
 yet: such a link is kept, and appears in the graph when both its ends do.
 
 Comes in: nodes and links, from `store`. Goes out: domains, members, distances, and a copy of the graph for exports.
-Invariant: vertices are known by key; the indices of rustworkx are recycled, never leave this module, and decide no order.
+Invariant: vertices are known by key; the indices of rustworkx are recycled, never leave this module, and decide no
+order.
 """
 
 from __future__ import annotations

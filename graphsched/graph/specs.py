@@ -1,0 +1,94 @@
+"""The text of a pod's spec, as it crosses a process border.
+
+Replicas share their spec, so a patch carries each distinct one once, as canonical JSON. A text from outside is taken
+only if it is exactly what `encode` would have written for the value it reads as: a field that this version does not
+know may be a constraint, and passing over it would bind a pod where it must not run.
+
+Comes in: untrusted texts, from `unpacking`; specs, from `packing`. Goes out: specs or sentences. Invariant: `decode`
+never raises, and what it returns holds to the promises of `base.values.pods`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import msgspec
+
+from graphsched.base.values import labels, nodes, pods, quantities
+
+_ENCODER = msgspec.json.Encoder()
+_DECODER = msgspec.json.Decoder(pods.Spec)
+_LENGTH_MAX = 1 << 20
+"""Bytes; the API server holds whole objects to 1.5 MiB."""
+
+
+def encode(spec: pods.Spec) -> str:
+    """The canonical text."""
+    return _ENCODER.encode(spec).decode()
+
+
+def decode(text: str) -> pods.Spec | str:
+    """The spec that this text stands for, or what is wrong with it."""
+    if len(text) > _LENGTH_MAX:
+        return f"a spec has {len(text)} characters, at most {_LENGTH_MAX} are read"
+    try:
+        spec = _DECODER.decode(text)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        return f"a spec can not be read: {error}"
+    problem = _problem(spec)
+    if problem:
+        return problem
+    if encode(spec) != text:
+        return "a spec is not in canonical form, or of a later version"
+    return spec
+
+
+def _problem(spec: pods.Spec) -> str | None:
+    if any(not -quantities.INT64_MAX <= number <= quantities.INT64_MAX for number in _numbers(spec)):
+        return "a number in a spec does not fit 64 bits"
+    for requirement in _requirements(spec):
+        single = requirement.operator in {labels.Operator.GT, labels.Operator.LT}
+        if single and len(requirement.values) != 1:
+            return f"a requirement {requirement.operator} on {requirement.key} compares with {requirement.values}"
+    if not _ascends(spec.demand.amounts) or not _ascends(spec.selector):
+        return "a spec's amounts or selector are not sorted, or name something twice"
+    return None
+
+
+def _ascends(pairs: labels.Labels | nodes.Amounts) -> bool:
+    return all(first[0] < second[0] for first, second in itertools.pairwise(pairs))
+
+
+def _numbers(spec: pods.Spec) -> Iterator[int]:
+    yield spec.demand.scored_cpu
+    yield spec.demand.scored_memory
+    yield spec.image_containers
+    for _, amount in spec.demand.amounts:
+        yield amount
+    for toleration in spec.tolerations:
+        yield toleration.seconds or 0
+    for port in spec.ports:
+        yield port.port
+    for preferred in spec.preferred:
+        yield preferred.weight
+    for wish in (*spec.preferred_pod_affinity, *spec.preferred_pod_anti_affinity):
+        yield wish.weight
+    for constraint in spec.spread:
+        yield constraint.max_skew
+        yield constraint.min_domains
+    if spec.gpu is not None:
+        yield spec.gpu.count
+        yield spec.gpu.milli
+
+
+def _requirements(spec: pods.Spec) -> Iterator[labels.Requirement]:
+    for place in (*(spec.affinity or ()), *(preferred.term for preferred in spec.preferred)):
+        yield from place.expressions
+        yield from place.fields
+    wishes = (*spec.preferred_pod_affinity, *spec.preferred_pod_anti_affinity)
+    for term in (*spec.pod_affinity, *spec.pod_anti_affinity, *(wish.term for wish in wishes)):
+        for selector in (term.selector, term.namespace_selector):
+            yield from selector.requirements if selector else ()
+    for constraint in spec.spread:
+        yield from constraint.selector.requirements if constraint.selector else ()

@@ -1,0 +1,321 @@
+"""From arrays that came over the wire to a patch, nothing of which is trusted.
+
+Comes in: `wire.Tables`, whose arrays lie within their buffer and say anything. Goes out: a patch, or the first problem
+as a sentence. Every number is compared with the bounds of what it numbers, in vectors, before the first object is made;
+after that nothing can fail but the texts of specs, which `specs` reads.
+
+Invariant: whatever comes in, nothing is raised, and what is built is bounded by the size of the buffer.
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+import typing
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsched.base.values import keys, nodes, pods, relations
+from graphsched.graph import delta, packing, specs, wire
+
+Rows = npt.NDArray[typing.Any]
+
+_SETS = {
+    "labels": "label_ends",
+    "amounts": "amount_ends",
+    "taints": "taint_ends",
+    "images": "image_ends",
+    "names": "name_ends",
+    "devices": "device_ends",
+}
+_SET_COLUMNS = {
+    ("nodes", "labels"): "label_ends",
+    ("nodes", "taints"): "taint_ends",
+    ("nodes", "allocatable"): "amount_ends",
+    ("nodes", "images"): "image_ends",
+    ("nodes", "features"): "name_ends",
+    ("images", "names"): "name_ends",
+    ("pods", "labels"): "label_ends",
+    ("pods", "held"): "amount_ends",
+    ("pods", "gates"): "name_ends",
+    ("pods", "devices"): "device_ends",
+    ("pods", "spec"): "specs",
+    ("namespaces", "labels"): "label_ends",
+    ("runs", "devices"): "device_ends",
+}
+"""Columns that number a shared list or a spec → the vector with one row for each."""
+_FLAGS = {"nodes": 1, "pods": 7, "priority_classes": 3}
+_FLOATS = (
+    ("pods", "created"),
+    ("pods", "started"),
+    ("links", "latency_ms"),
+    ("links", "bandwidth_mbps"),
+    ("links", "health"),
+)
+_RESERVED = ("amounts", "images")
+_IDENTITIES = {"nodes": "name", "pods": "key", "namespaces": "name", "priority_classes": "name"}
+_KINDS = frozenset(kind.value for kind in keys.Kind)
+_KIND_NAMES = {number: kind for kind, number in packing.EDGE_NUMBERS.items()}
+
+
+def unpack(tables: wire.Tables) -> delta.Patch | str:
+    """The patch these arrays hold, or what is wrong with them."""
+    texts = _texts(tables.rows["text"], tables.rows["text_ends"])
+    if isinstance(texts, str):
+        return f"text: {texts}"
+    checks = (_number_problem, _order_problem, _name_problem, _edge_problem)
+    for check in checks:
+        problem = check(tables, texts)
+        if problem:
+            return problem
+    known = [specs.decode(texts[number]) for number in tables.rows["specs"].tolist()]
+    for spec in known:
+        if isinstance(spec, str):
+            return f"specs: {spec}"
+    return _Builder(tables, texts, [spec for spec in known if isinstance(spec, pods.Spec)]).patch()
+
+
+def _texts(blob: Rows, ends: Rows) -> list[str] | str:
+    """All texts, sorted and each once."""
+    if _ends_problem(ends, len(blob)):
+        return "the ends do not divide it"
+    data = blob.tobytes()
+    bounds = [0, *ends.tolist()]
+    try:
+        whole = data.decode()
+        parts = whole if whole.isascii() else None
+        texts = (
+            [parts[start:end] for start, end in itertools.pairwise(bounds)]
+            if parts is not None
+            else [data[start:end].decode() for start, end in itertools.pairwise(bounds)]
+        )
+    except UnicodeDecodeError:
+        return "it is not UTF-8"
+    if not all(map(operator.lt, texts, texts[1:])):
+        return "the texts are not sorted, or not distinct"
+    return texts
+
+
+def _ends_problem(ends: Rows, items: int) -> bool:
+    if not len(ends):
+        return items != 0
+    return bool((ends[1:] < ends[:-1]).any()) or int(ends[-1]) != items
+
+
+def _number_problem(tables: wire.Tables, texts: list[str]) -> str | None:
+    """Every number must number something, every flag be known, every float be finite."""
+    rows = tables.rows
+    for name, ends in _SETS.items():
+        if _ends_problem(rows[ends], len(rows[name])):
+            return f"{ends}: the ends do not divide {name}"
+    for name in ("names", "specs", "removed"):
+        if (rows[name] >= len(texts)).any():
+            return f"{name}: a number is that of no text"
+    for name, columns in packing.TEXT_COLUMNS.items():
+        for column in columns:
+            if (rows[name][column] >= len(texts)).any():
+                return f"{name}.{column}: a number is that of no text"
+    if (tables.stream["source"] >= len(texts)).any():
+        return "stream.source: the number is that of no text"
+    for (name, column), target in _SET_COLUMNS.items():
+        if (rows[name][column] >= len(rows[target])).any():
+            return f"{name}.{column}: a number is beyond {target}"
+    for name, mask in _FLAGS.items():
+        if (rows[name]["flags"] & ~np.uint32(mask)).any():
+            return f"{name}.flags: a flag is not known"
+    if any(rows[name]["reserved"].any() for name in _RESERVED) or tables.stream["reserved"].any():
+        return "a reserved column is used"
+    for name, column in _FLOATS:
+        if not np.isfinite(rows[name][column]).all():
+            return f"{name}.{column}: a value is no finite number"
+    return None
+
+
+def _order_problem(tables: wire.Tables, texts: list[str]) -> str | None:  # noqa: ARG001  all checks have one shape
+    """What is sorted in a patch is sorted here, and nothing is said twice."""
+    rows = tables.rows
+    for name, column, ends in (("labels", "key", "label_ends"), ("amounts", "name", "amount_ends")):
+        # A key may be below the one before it only where a new set starts.
+        falls = np.flatnonzero(rows[name][column][1:] <= rows[name][column][:-1]) + 1
+        if not np.isin(falls, rows[ends]).all():
+            return f"{name}: a set is not sorted, or names something twice"
+    if (rows["removed"][1:] <= rows["removed"][:-1]).any():
+        return "removed: the keys are not sorted, or one is there twice"
+    for name, column in _IDENTITIES.items():
+        if len(np.unique(rows[name][column])) != len(rows[name]):
+            return f"{name}: one is there twice"
+    for name in ("links", "runs"):
+        pairs = rows[name]["source"].astype(np.uint64) << np.uint64(32) | rows[name]["target"]
+        if len(np.unique(pairs)) != len(pairs):
+            return f"{name}: an edge is there twice"
+    if len(np.unique(rows["cut"])) != len(rows["cut"]):
+        return "cut: an edge is there twice"
+    return None
+
+
+def _name_problem(tables: wire.Tables, texts: list[str]) -> str | None:
+    """Names are there, and keys are `kind/name`."""
+    rows = tables.rows
+    for name in ("nodes", "namespaces", "priority_classes"):
+        # The empty text sorts first.
+        if texts and not texts[0] and not rows[name]["name"].all():
+            return f"{name}: a name is empty"
+    used = np.concatenate(
+        [rows["removed"], rows["pods"]["key"]]
+        + [rows[name][end] for name in ("links", "runs", "cut") for end in ("source", "target")]
+    )
+    for number in np.unique(used).tolist():
+        if not _is_key(texts[number]):
+            return f'"{texts[number][:80]}" is no key of a vertex'
+    for name, column, kind in (("pods", "key", "pod/"), ("runs", "source", "pod/"), ("runs", "target", "node/")):
+        if not all(texts[number].startswith(kind) for number in rows[name][column].tolist()):
+            return f"{name}.{column}: a key is not that of a {kind[:-1]}"
+    return None
+
+
+def _is_key(text: str) -> bool:
+    kind, _, name = text.partition("/")
+    if kind not in _KINDS or not name:
+        return False
+    if kind == keys.Kind.POD:
+        namespace, _, pod = name.partition("/")
+        return bool(namespace and pod)
+    if kind == keys.Kind.DOMAIN:
+        return name.find("=") > 0
+    return True
+
+
+def _edge_problem(tables: wire.Tables, texts: list[str]) -> str | None:  # noqa: ARG001  all checks have one shape
+    """Edges that are cut are of a kind that can be patched."""
+    sent = [packing.EDGE_NUMBERS[kind] for kind in (keys.EdgeKind.LINK, keys.EdgeKind.RUNS)]
+    if not np.isin(tables.rows["cut"]["kind"], sent).all():
+        return "cut.kind: a kind is not known, or its edges follow from labels"
+    return None
+
+
+class _Builder:
+    """Makes the objects of a patch out of arrays that have been checked."""
+
+    def __init__(self, tables: wire.Tables, texts: list[str], known: list[pods.Spec]) -> None:
+        self._stream = tables.stream
+        self._rows = tables.rows
+        self._texts = texts
+        self._specs = known
+        self._labels = self._sets("labels", self._pairs("labels", "key", "value"))
+        amounts = self._rows["amounts"]
+        named = zip(self._column("amounts", "name"), amounts["amount"].tolist(), strict=True)
+        self._amounts = self._sets("amounts", list(named))
+        self._names = self._sets("names", [texts[number] for number in self._rows["names"].tolist()])
+        self._devices = self._sets("devices", self._rows["devices"].tolist())
+
+    def patch(self) -> delta.Patch:
+        """The patch."""
+        vertices: list[delta.Vertex] = [*self._nodes(), *self._pods(), *self._namespaces(), *self._priority_classes()]
+        return delta.Patch(
+            removed={self._key(number) for number in self._rows["removed"].tolist()},
+            cut=set(self._cut()),
+            vertices={vertex.key: vertex for vertex in vertices},
+            edges=dict(itertools.chain(self._links(), self._runs())),
+            stream=next(
+                (
+                    delta.Stream(self._texts[source], epoch, sequence)
+                    for epoch, sequence, source, _ in self._stream.tolist()
+                ),
+                None,
+            ),
+        )
+
+    def _nodes(self) -> typing.Iterator[nodes.Node]:
+        text = self._texts
+        if not len(self._rows["nodes"]):
+            return
+        taints = self._sets(
+            "taints",
+            [nodes.Taint(text[key], text[value], text[effect]) for key, value, effect in self._rows["taints"].tolist()],
+        )
+        images = self._sets(
+            "images",
+            [nodes.Image(self._names[names], size) for size, names, _ in self._rows["images"].tolist()],
+        )
+        for name, uid, labels, taint, allocatable, image, features, model, gpus, flags in self._rows["nodes"].tolist():
+            yield nodes.Node(
+                text[name],
+                text[uid],
+                self._labels[labels],
+                taints[taint],
+                bool(flags & packing.UNSCHEDULABLE),
+                self._amounts[allocatable],
+                images[image],
+                self._names[features],
+                text[model],
+                gpus,
+            )
+
+    def _pods(self) -> typing.Iterator[pods.Pod]:
+        text = self._texts
+        held_once: dict[tuple[int, int, int], pods.Demand] = {}
+        for row in self._rows["pods"].tolist():
+            cpu, memory, created, started, key, uid, spec, labels, held, node, nominated, scheduler = row[:12]
+            gates, devices, priority, flags = row[12:]
+            demand = held_once.get((held, cpu, memory))
+            if demand is None:
+                demand = held_once[held, cpu, memory] = pods.Demand(self._amounts[held], cpu, memory)
+            yield pods.Pod(
+                keys.VertexKey(text[key]),
+                text[uid],
+                self._specs[spec],
+                demand,
+                self._labels[labels],
+                text[node],
+                text[nominated],
+                text[scheduler],
+                priority,
+                bool(flags & packing.NEVER_PREEMPTS),
+                self._names[gates],
+                bool(flags & packing.DELETING),
+                self._devices[devices],
+                created,
+                started if flags & packing.STARTED else None,
+            )
+
+    def _namespaces(self) -> typing.Iterator[nodes.Namespace]:
+        for name, labels in self._rows["namespaces"].tolist():
+            yield nodes.Namespace(self._texts[name], self._labels[labels])
+
+    def _priority_classes(self) -> typing.Iterator[nodes.PriorityClass]:
+        for name, value, flags in self._rows["priority_classes"].tolist():
+            yield nodes.PriorityClass(
+                self._texts[name],
+                value,
+                bool(flags & packing.GLOBAL_DEFAULT),
+                bool(flags & packing.CLASS_NEVER_PREEMPTS),
+            )
+
+    def _links(self) -> typing.Iterator[tuple[keys.EdgeID, relations.Edge]]:
+        for latency_ms, bandwidth_mbps, health, source, target in self._rows["links"].tolist():
+            edge = keys.EdgeID(self._key(source), self._key(target), keys.EdgeKind.LINK)
+            yield edge, relations.Link(latency_ms, bandwidth_mbps, health)
+
+    def _runs(self) -> typing.Iterator[tuple[keys.EdgeID, relations.Edge]]:
+        for source, target, uid, devices in self._rows["runs"].tolist():
+            edge = keys.EdgeID(self._key(source), self._key(target), keys.EdgeKind.RUNS)
+            yield edge, relations.Runs(self._texts[uid], self._devices[devices])
+
+    def _cut(self) -> typing.Iterator[keys.EdgeID]:
+        for source, target, kind in self._rows["cut"].tolist():
+            yield keys.EdgeID(self._key(source), self._key(target), _KIND_NAMES[kind])
+
+    def _key(self, number: int) -> keys.VertexKey:
+        return keys.VertexKey(self._texts[number])
+
+    def _column(self, name: str, column: str) -> list[str]:
+        return [self._texts[number] for number in self._rows[name][column].tolist()]
+
+    def _pairs(self, name: str, first: str, second: str) -> list[tuple[str, str]]:
+        return list(zip(self._column(name, first), self._column(name, second), strict=True))
+
+    def _sets(self, name: str, items: Sequence[typing.Any]) -> list[tuple[typing.Any, ...]]:
+        bounds = [0, *self._rows[_SETS[name]].tolist()]
+        return [tuple(items[start:end]) for start, end in itertools.pairwise(bounds)]

@@ -1,0 +1,219 @@
+"""Random values, patches and graphs, small enough that they collide: keys repeat, labels meet, links dangle.
+
+`patches` makes patches that the store takes whatever it holds; `rough_patches` also those it may refuse. Values keep
+the promises of `base.values` (sorted labels and amounts, distinct devices) and nothing more.
+"""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from graphsched.base.values import keys, labels, nodes, pods, relations
+from graphsched.graph import delta
+
+NODE_NAMES = ("n1", "n2", "n3", "gpu-4")
+NAMESPACES = ("default", "team-a")
+ZONE = "topology.kubernetes.io/zone"
+RACK = "topology.kubernetes.io/rack"
+
+texts = st.text(st.characters(codec="utf-8"), max_size=6)
+label_values = st.sampled_from(("", "a", "b", "c", "7", "ä"))
+label_keys = st.sampled_from(("app", "tier", ZONE, RACK, "gpu", "kubernetes.io/hostname"))
+some_labels = st.dictionaries(label_keys, label_values, max_size=4).map(labels.from_mapping)
+node_names = st.sampled_from(NODE_NAMES)
+namespaces = st.sampled_from(NAMESPACES)
+pod_keys = st.builds(keys.pod_key, namespaces, st.sampled_from(("web", "db", "train-0")))
+int64s = st.integers(0, 1 << 54)
+
+
+def tuples(elements: st.SearchStrategy[object], *, size: int = 2) -> st.SearchStrategy[tuple[object, ...]]:
+    """A short tuple of these."""
+    return st.lists(elements, max_size=size).map(tuple)
+
+
+def distinct(elements: st.SearchStrategy[str], *, size: int = 3) -> st.SearchStrategy[tuple[str, ...]]:
+    """A short sorted tuple of different ones of these."""
+    return st.lists(elements, max_size=size, unique=True).map(sorted).map(tuple)
+
+
+amounts = st.dictionaries(
+    st.sampled_from(("cpu", "memory", "pods", "nvidia.com/gpu")),
+    st.integers(1, 1 << 40),
+    max_size=3,
+).map(lambda mapping: tuple(sorted(mapping.items())))
+taints = st.builds(
+    nodes.Taint,
+    st.sampled_from(("dedicated", "gpu")),
+    label_values,
+    st.sampled_from(("NoSchedule", "PreferNoSchedule", "NoExecute")),
+)
+images = st.builds(nodes.Image, distinct(st.sampled_from(("app:1", "db:2", "x:latest"))), int64s)
+some_nodes = st.builds(
+    nodes.Node,
+    name=node_names,
+    uid=texts,
+    labels=some_labels,
+    taints=tuples(taints),
+    unschedulable=st.booleans(),
+    allocatable=amounts,
+    images=tuples(images),
+    features=distinct(texts),
+    gpu_model=st.sampled_from(("", "A100")),
+    gpus=st.integers(0, 3),
+)
+some_namespaces = st.builds(nodes.Namespace, namespaces, some_labels)
+priority_classes = st.builds(
+    nodes.PriorityClass,
+    st.sampled_from(("high", "low")),
+    st.integers(-(1 << 31), (1 << 31) - 1),
+    st.booleans(),
+    st.booleans(),
+)
+
+plain_requirements = st.builds(
+    labels.Requirement,
+    label_keys,
+    st.sampled_from((labels.Operator.IN, labels.Operator.NOT_IN)),
+    distinct(label_values, size=2),
+) | st.builds(
+    labels.Requirement,
+    label_keys,
+    st.sampled_from((labels.Operator.EXISTS, labels.Operator.DOES_NOT_EXIST)),
+)
+requirements = plain_requirements | st.builds(
+    labels.Requirement,
+    label_keys,
+    st.sampled_from((labels.Operator.GT, labels.Operator.LT)),
+    st.tuples(st.integers(-9, 9).map(str)),
+)
+selectors = st.none() | st.lists(plain_requirements, max_size=2).map(labels.selector)
+node_terms = st.builds(pods.NodeTerm, tuples(requirements), tuples(requirements, size=1), st.booleans())
+terms = st.builds(pods.PodTerm, st.sampled_from((ZONE, RACK)), selectors, distinct(namespaces), selectors)
+wishes = st.builds(pods.PreferredPodTerm, st.integers(1, 100), terms)
+demands = st.builds(pods.Demand, amounts, st.integers(0, 1 << 40), st.integers(0, 1 << 40))
+specs = st.builds(
+    pods.Spec,
+    demand=demands,
+    node_name=st.sampled_from(("", *NODE_NAMES)),
+    selector=some_labels,
+    affinity=st.none() | tuples(node_terms),
+    preferred=tuples(st.builds(pods.PreferredNodeTerm, st.integers(1, 100), node_terms), size=1),
+    tolerations=tuples(
+        st.builds(
+            pods.Toleration,
+            texts,
+            st.sampled_from(("Equal", "Exists")),
+            texts,
+            texts,
+            st.none() | st.integers(-(1 << 63) + 1, (1 << 63) - 1),
+        ),
+        size=1,
+    ),
+    ports=tuples(st.builds(pods.HostPort, st.just("TCP"), st.sampled_from(("10.0.0.1", "::1")), st.integers(1, 3))),
+    images=tuples(texts),
+    image_volumes=tuples(texts, size=1),
+    image_containers=st.integers(0, 3),
+    pod_affinity=tuples(terms, size=1),
+    pod_anti_affinity=tuples(terms, size=1),
+    preferred_pod_affinity=tuples(wishes, size=1),
+    preferred_pod_anti_affinity=tuples(wishes, size=1),
+    spread=tuples(
+        st.builds(
+            pods.SpreadConstraint,
+            st.integers(1, 3),
+            st.sampled_from((ZONE, RACK)),
+            st.booleans(),
+            selectors,
+            st.integers(1, 3),
+            st.booleans(),
+            st.booleans(),
+        ),
+        size=1,
+    ),
+    gpu=st.none() | st.builds(pods.GpuDemand, st.integers(1, 2), st.sampled_from((300, 1000)), distinct(texts)),
+    features=distinct(texts),
+    claims=tuples(texts, size=1),
+)
+# Most pods of a real cluster share their spec.
+shared_specs = st.sampled_from((pods.Spec(), pods.Spec(gpu=pods.GpuDemand(1, 500)))) | specs
+devices = st.lists(st.integers(0, 3), max_size=2, unique=True).map(sorted).map(tuple)
+moments = st.floats(0, 2e9, allow_nan=False)
+some_pods = st.builds(
+    pods.Pod,
+    key=pod_keys,
+    uid=st.sampled_from(("", "1", "2")),
+    spec=shared_specs,
+    held=demands,
+    labels=some_labels,
+    node=st.sampled_from(("", *NODE_NAMES)),
+    nominated=st.sampled_from(("", *NODE_NAMES)),
+    scheduler=st.sampled_from(("default-scheduler", "graph-scheduler")),
+    priority=st.integers(-(1 << 31), (1 << 31) - 1),
+    never_preempts=st.booleans(),
+    gates=tuples(texts),
+    deleting=st.booleans(),
+    devices=devices,
+    created=moments,
+    started=st.none() | moments,
+)
+vertices = st.one_of(some_nodes, some_pods, some_pods, some_namespaces, priority_classes)
+
+node_keys = node_names.map(keys.node_key)
+domain_keys = st.sampled_from((keys.domain_key(ZONE, "a"), keys.domain_key(ZONE, "b"), keys.domain_key(RACK, "a:b")))
+vertex_keys = st.one_of(
+    node_keys,
+    pod_keys,
+    namespaces.map(keys.namespace_key),
+    st.sampled_from(("high", "low")).map(lambda name: keys.vertex_key(keys.Kind.PRIORITY_CLASS, name)),
+)
+places = node_keys | domain_keys
+link_ids = st.builds(keys.EdgeID, places, places, st.just(keys.EdgeKind.LINK))
+runs_ids = st.builds(keys.EdgeID, pod_keys, node_keys, st.just(keys.EdgeKind.RUNS))
+links = st.builds(relations.Link, st.floats(0, 1e3), st.floats(0, 1e6), st.floats(0.01, 1))
+runs = st.builds(relations.Runs, st.sampled_from(("1", "2")), devices)
+streams = st.builds(
+    delta.Stream,
+    texts,
+    st.integers(-(1 << 63), (1 << 63) - 1),
+    st.integers(-(1 << 63), (1 << 63) - 1),
+)
+
+
+def _patch(
+    removed: set[keys.VertexKey],
+    cut: set[keys.EdgeID],
+    set_vertices: list[delta.Vertex],
+    set_links: dict[keys.EdgeID, relations.Edge],
+    promises: dict[keys.EdgeID, relations.Edge],
+) -> delta.Patch:
+    return delta.Patch(removed, cut, {vertex.key: vertex for vertex in set_vertices}, {**set_links, **promises})
+
+
+rough_patches = st.builds(
+    _patch,
+    st.sets(vertex_keys, max_size=2),
+    st.sets(link_ids | runs_ids, max_size=2),
+    st.lists(vertices, max_size=5),
+    st.dictionaries(link_ids, links, max_size=2),
+    st.dictionaries(runs_ids, runs, max_size=2),
+)
+"""Any patch. The store refuses it when a pod would be promised to two nodes."""
+
+
+def _keep_first_promises(patch: delta.Patch) -> delta.Patch:
+    """One promise a pod, and none that another patch's promise could stand against: the others are cut."""
+    kept: dict[keys.VertexKey, keys.EdgeID] = {}
+    for edge in [edge for edge in patch.edges if edge.kind is keys.EdgeKind.RUNS]:
+        if kept.setdefault(edge.source, edge) != edge:
+            del patch.edges[edge]
+    for pod in kept:
+        for name in NODE_NAMES:
+            patch.cut.add(keys.EdgeID(pod, keys.node_key(name), keys.EdgeKind.RUNS))
+    return patch
+
+
+patches = rough_patches.map(_keep_first_promises)
+"""Patches that the store takes, whatever it holds."""
+
+histories = st.lists(patches, max_size=6)
+"""What a store has seen before."""

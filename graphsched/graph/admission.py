@@ -10,11 +10,14 @@ import math
 from collections.abc import Callable
 
 from graphsched.base.values import keys, nodes, pods, relations
-from graphsched.graph import delta
+from graphsched.graph import delta, occupancy
 
 AMOUNT_MAX = 1 << 55
 """Largest amount of one resource on one node or pod: 32 PiB, or 36 trillion cores. A hundred times it, which scores
 compute, and the sum over 128 pods still fit 64 bits."""
+
+GPUS_MAX = 1024
+"""Most shareable GPUs on one node."""
 
 _KINDS: dict[type, str] = {
     nodes.Node: keys.Kind.NODE.value,
@@ -48,10 +51,41 @@ def _vertex_problem(key: keys.VertexKey, vertex: delta.Vertex) -> str | None:
     if not keys.name_of(key):
         return "the name is empty"
     if isinstance(vertex, nodes.Node):
-        return _amounts_problem(vertex.allocatable) or (None if 0 <= vertex.gpus <= 1024 else "gpus is out of range")
+        return _node_problem(vertex)
     if isinstance(vertex, pods.Pod):
-        return _amounts_problem(vertex.held.amounts) or _amounts_problem(vertex.spec.demand.amounts)
+        return (
+            _demand_problem(vertex.held)
+            or _demand_problem(vertex.spec.demand)
+            or _gpu_problem(vertex.spec.gpu)
+            or _devices_problem(vertex.devices)
+        )
     return None
+
+
+def _node_problem(node: nodes.Node) -> str | None:
+    if not 0 <= node.gpus <= GPUS_MAX:
+        return f"gpus {node.gpus} is out of range"
+    if not all(0 <= image.size <= AMOUNT_MAX for image in node.images):
+        return "the size of an image is out of range"
+    return _amounts_problem(node.allocatable)
+
+
+def _demand_problem(demand: pods.Demand) -> str | None:
+    scored = ((nodes.CPU, demand.scored_cpu), (nodes.MEMORY, demand.scored_memory))
+    return _amounts_problem(demand.amounts) or _amounts_problem(scored)
+
+
+def _gpu_problem(gpu: pods.GpuDemand | None) -> str | None:
+    if gpu is None or (0 <= gpu.count <= GPUS_MAX and 0 < gpu.milli <= occupancy.GPU_MILLI):
+        return None
+    return f"the demand of {gpu.milli} thousandths of {gpu.count} GPUs is out of range"
+
+
+def _devices_problem(devices: tuple[int, ...]) -> str | None:
+    """Devices are indices, ascending, each once: a negative one would count on the last device."""
+    if not devices or (0 <= devices[0] and devices[-1] < GPUS_MAX and list(devices) == sorted(set(devices))):
+        return None
+    return f"devices {list(devices)} are not ascending indices"
 
 
 def _amounts_problem(amounts: nodes.Amounts) -> str | None:
@@ -74,7 +108,7 @@ def _edge_problem(edge: keys.EdgeID, value: relations.Edge) -> str | None:
         return None
     if keys.kind_of(edge.source) != keys.Kind.POD or keys.kind_of(edge.target) != keys.Kind.NODE:
         return "a runs edge goes from a pod to a node"
-    return None
+    return _devices_problem(value.devices)
 
 
 def _promise_problem(

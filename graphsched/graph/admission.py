@@ -83,7 +83,7 @@ def _gpu_problem(gpu: pods.GpuDemand | None) -> str | None:
 
 def _devices_problem(devices: tuple[int, ...]) -> str | None:
     """Devices are indices, ascending, each once: a negative one would count on the last device."""
-    if not devices or (0 <= devices[0] and devices[-1] < GPUS_MAX and list(devices) == sorted(set(devices))):
+    if not devices or (devices[0] >= 0 and devices[-1] < GPUS_MAX and list(devices) == sorted(set(devices))):
         return None
     return f"devices {list(devices)} are not ascending indices"
 

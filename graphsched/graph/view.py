@@ -118,6 +118,7 @@ class View:
         ones it would be given. Pods without a placement and nodes without a row are passed over, since neither counts
         anywhere.
         """
+        self.check()
         twin = View(self._store)
         twin.generation = self.generation
         twin._columns = self._columns.overlay()

@@ -176,6 +176,7 @@ def explain(
     ] = "http://127.0.0.1:10260",
     output: OutputOption = terminal.Output.TABLE,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Name nodes for every reason.")] = False,
+    simulate: Annotated[bool, typer.Option("--simulate", help="Place all pending pods of the files first.")] = False,
 ) -> Call:
     """Why is a pod pending, why is it on this node: asked of files, or of a running scheduler.
 
@@ -186,7 +187,14 @@ def explain(
         from graphsched.app import explain_cmd
 
         return explain_cmd.command(
-            explain_cmd.Options(pod=pod, paths=tuple(paths or ()), server=server, output=output, verbose=verbose)
+            explain_cmd.Options(
+                pod=pod,
+                paths=tuple(paths or ()),
+                server=server,
+                output=output,
+                verbose=verbose,
+                simulate=simulate,
+            )
         )
 
     return call

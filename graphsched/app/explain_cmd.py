@@ -1,6 +1,6 @@
 """`graphsched explain`: why a pod is pending, or why it is where it is.
 
-With paths, the cluster in those files is the world; without, a running scheduler is asked at its debug endpoint. Either
+With paths, the cluster in those files is the world, as it is or after its pending pods were placed; without, a running scheduler is asked at its debug endpoint. Either
 way an `Explanation` comes back, and is written as sentences, JSON or YAML.
 """
 
@@ -12,7 +12,7 @@ import urllib.request
 
 import msgspec
 
-from graphsched.app import offline, terminal
+from graphsched.app import offline, simulation, terminal
 from graphsched.base.values import errors
 from graphsched.decision import cycle
 from graphsched.explain import telling, why
@@ -29,6 +29,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     server: str = ""
     output: terminal.Output = terminal.Output.TABLE
     verbose: bool = False
+    simulate: bool = False
 
 
 def command(options: Options) -> int:
@@ -49,8 +50,11 @@ def command(options: Options) -> int:
 def _from_files(options: Options) -> why.Explanation:
     cluster = offline.load(options.paths, unknown_nodes=True)
     pod = offline.find_pod(cluster, options.pod)
-    graph = offline.graph_of(cluster)
-    return why.explain(graph.view(), pod, cycle.Decider())
+    if options.simulate:
+        with terminal.progress("deciding", len(cluster.pending)) as advance:
+            run = simulation.run(cluster, advance=advance)
+        return why.explain(run.graph.view(), pod, run.decider)
+    return why.explain(offline.graph_of(cluster).view(), pod, cycle.Decider())
 
 
 def _from_server(options: Options) -> why.Explanation:

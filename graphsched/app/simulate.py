@@ -83,10 +83,10 @@ def command(options: Options) -> int:
     with terminal.progress("deciding", len(cluster.pending)) as advance:
         run = simulation.run(cluster, order=options.order, scheduler=options.scheduler, advance=advance)
     if options.output is terminal.Output.TABLE:
-        _tables(run, show_all=options.show_all)
+        tables(run, show_all=options.show_all)
     else:
         terminal.data(result(run, timings=options.timings), options.output)
-    terminal.note(_speed(run))
+    terminal.note(speed(run))
     if options.report:
         _write_report(run, options.report)
     return 1 if run.pending or run.gated else 0
@@ -111,12 +111,14 @@ def result(run: simulation.Run, *, timings: bool = False) -> Result:
     )
 
 
-def _speed(run: simulation.Run) -> str:
+def speed(run: simulation.Run) -> str:
+    """How many decisions were made, and how fast."""
     rate = run.decisions / max(run.seconds, 1e-9)
     return f"{wording.count(run.decisions, 'decision')} in {run.seconds:.2f} s ({rate:,.0f} a second)"
 
 
-def _tables(run: simulation.Run, *, show_all: bool) -> None:
+def tables(run: simulation.Run, *, names: bool = True, show_all: bool = False) -> None:
+    """Write the result for people; without `names` pending pods are counted by cause and not listed."""
     terminal.line(summary(run))
     terminal.line()
     terminal.table(
@@ -130,10 +132,12 @@ def _tables(run: simulation.Run, *, show_all: bool) -> None:
                 terminal.bar(usage.used / usage.offered if usage.offered else 0.0),
             ]
             for usage in run.usage
+            # How many pods a node takes is news only where it begins to matter.
+            if usage.resource != nodes.PODS or usage.percent >= 1
         ],
     )
     if run.pending:
-        _pending(run, show_all=show_all)
+        _pending(run, names=names, show_all=show_all)
     if run.gated:
         terminal.line(
             f"\n  {wording.count(len(run.gated), 'pod')} held back by scheduling gates: {', '.join(run.gated[:5])}"
@@ -160,7 +164,7 @@ def amount(resource: str, value: int) -> str:
     return f"{value:,}"
 
 
-def _pending(run: simulation.Run, *, show_all: bool) -> None:
+def _pending(run: simulation.Run, *, names: bool, show_all: bool) -> None:
     terminal.line()
     counted = causes.of_pods(run.graph.view(), run.decider, [pending.pod for pending in run.pending])
     terminal.table(
@@ -170,6 +174,8 @@ def _pending(run: simulation.Run, *, show_all: bool) -> None:
             for cause, names in counted
         ],
     )
+    if not names:
+        return
     shown = run.pending if show_all else run.pending[:_PENDING_SHOWN]
     terminal.line()
     terminal.table(

@@ -29,7 +29,8 @@ class Output(enum.StrEnum):
 
 
 def note(text: str) -> None:
-    """A line on stderr."""
+    """A line on stderr, after whatever was written to stdout before."""
+    sys.stdout.flush()
     sys.stderr.write(text + "\n")
     sys.stderr.flush()
 

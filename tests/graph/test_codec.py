@@ -21,6 +21,9 @@ from graphsched.graph import codec, delta, packing, specs, wire
 from graphsched.graph.generated import DeltaGraph
 from tests.laws import strategies
 
+# A failing example is worth nothing before it is shrunk, which takes longer than any test that passes.
+pytestmark = pytest.mark.timeout(600)
+
 HEADER = 24
 
 

@@ -14,6 +14,9 @@ from hypothesis import settings, stateful, strategies as st
 from graphsched.base.values import keys, labels, pods
 from graphsched.graph import matchers, owners, scopes
 
+# A failing example is worth nothing before it is shrunk, which takes longer than any test that passes.
+pytestmark = pytest.mark.timeout(600)
+
 NAMES = ("default", "team-a")
 ROWS = 5
 ANTI = owners.Kind.REQUIRED_ANTI_AFFINITY

@@ -15,6 +15,9 @@ from hypothesis import given, settings, stateful, strategies as st
 from graphsched.base.values import keys, labels, relations
 from graphsched.graph import levels, topology
 
+# A failing example is worth nothing before it is shrunk, which takes longer than any test that passes.
+pytestmark = pytest.mark.timeout(600)
+
 AWS = "topology.k8s.aws/network-node-layer-"
 RACK = "topology.kubernetes.io/rack"
 CLIQUE = "nvidia.com/gpu.clique"

@@ -22,11 +22,21 @@ class Dispatcher:
     """Carries out orders.
 
     Attributes:
-        ready: Set while there are outcomes to fetch.
+        ready: Set when there are outcomes to fetch.
     """
 
-    def __init__(self, client: calls.Client, *, places: int, deadline_s: float, rng: random.Random) -> None:
-        """Carry out at most `places` orders at a time, each call within `deadline_s`."""
+    def __init__(
+        self,
+        client: calls.Client,
+        *,
+        places: int,
+        deadline_s: float,
+        rng: random.Random,
+        ready: asyncio.Event | None = None,
+    ) -> None:
+        """Carry out at most `places` orders at a time, each call within `deadline_s`; `ready` is set and never cleared
+        here, so that it may be one that others set as well.
+        """
         self._client = client
         self._places = places
         self._deadline_s = deadline_s
@@ -35,7 +45,8 @@ class Dispatcher:
         self._tasks: set[asyncio.Task[None]] = set()
         self._outcomes: list[bind.Outcome] = []
         self._broken: BaseException | None = None
-        self.ready = asyncio.Event()
+        self._closing = False
+        self.ready = ready or asyncio.Event()
 
     @property
     def free(self) -> int:
@@ -74,7 +85,6 @@ class Dispatcher:
         outcomes, self._outcomes = self._outcomes, []
         for outcome in outcomes:
             del self._orders[outcome.order.pod.key]
-        self.ready.clear()
         return outcomes
 
     async def close(self, *, grace_s: float) -> Iterable[bind.Order]:
@@ -85,6 +95,7 @@ class Dispatcher:
         """
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=grace_s)
+        self._closing = True
         for task in self._tasks:
             task.cancel()
         if self._tasks:
@@ -93,11 +104,16 @@ class Dispatcher:
         return [order for key, order in self._orders.items() if key not in known]
 
     async def _carry_out(self, order: bind.Order) -> None:
-        self._outcomes.append(await bind.bind(self._client, order, deadline_s=self._deadline_s, rng=self._rng))
+        outcome = await bind.bind(self._client, order, deadline_s=self._deadline_s, rng=self._rng)
+        self._outcomes.append(outcome)
         self.ready.set()
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self._broken = error
+        if task.cancelled():
+            if not self._closing:
+                self._broken = RuntimeError(f"{task.get_name()} was cancelled, and nobody but this may do that")
+        else:
+            self._broken = task.exception() or self._broken
+        if self._broken is not None:
             self.ready.set()

@@ -120,12 +120,13 @@ class Events:
         note = f"Successfully assigned {pod.full_name} to {node}"
         self._create(pod, kind=NORMAL, reason="Scheduled", action="Binding", note=note)
 
-    def failed(self, pod: pods.Pod, note: str) -> None:
-        """The pod found no node, or something went wrong with it."""
+    def failed(self, pod: pods.Pod, note: str, *, last: bool = False) -> None:
+        """The pod found no node, or something went wrong with it; the `last` word is said in any case."""
         note, now = cut(note), self._clock.monotonic()
         topic = (pod.key, pod.uid, "FailedScheduling")
         series = self._series.get(topic)
-        if series is None or now - series.last > SERIES_S or (series.note != note and now - series.first > RENEW_S):
+        renewed = series is not None and series.note != note and (last or now - series.first > RENEW_S)
+        if series is None or renewed or now - series.last > SERIES_S:
             name = self._create(pod, kind=WARNING, reason="FailedScheduling", action="Scheduling", note=note)
             self._series[topic] = _Series(name, note, now, now)
             self._series.move_to_end(topic)

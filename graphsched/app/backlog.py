@@ -184,7 +184,11 @@ class Backlog:
         if event is not None:
             self._requeue(entry, event, now)
             return
-        self._retire(entry)
+        if hints.BY_SPEC.issuperset(plugins):
+            self._retire(entry)
+        else:
+            # Its labels or namespace had a part in it, so its siblings may fare better.
+            self._pass_on(entry, now)
         self._enter(entry, parking.Pool.UNSCHEDULABLE, hints.Event.FAILURE)
 
     def failed(self, entry: parking.Entry, now: float, *, refused: bool = False, at_least_s: float = 0.0) -> None:

@@ -79,6 +79,14 @@ class News(msgspec.Struct, gc=False):
     freed_ports: set[pods.HostPort] = msgspec.field(default_factory=set)
     freed_terms: bool = False
     shrunk: set[str] = msgspec.field(default_factory=set)
+    _nodes: tuple[str, ...] = ()
+
+    @property
+    def freed_nodes(self) -> tuple[str, ...]:
+        """The keys of `freed`; the same object while they are the same, so that their rows can be remembered."""
+        if len(self._nodes) != len(self.freed):
+            self._nodes = tuple(self.freed)
+        return self._nodes
 
     def __bool__(self) -> bool:
         """Whether anything changed that a hint reads."""
@@ -222,7 +230,7 @@ def _node_resources_fit(news: News, pod: pods.Pod, room: Room | None) -> Event |
 def _after_departure(news: News, spec: pods.Spec, room: Room | None) -> Event | None:
     if not news.freed:
         return None
-    return Event.OTHER_GONE if room is None or room(tuple(news.freed), spec) else None
+    return Event.OTHER_GONE if room is None or room(news.freed_nodes, spec) else None
 
 
 def _after_shrinking(news: News, spec: pods.Spec) -> Event | None:

@@ -316,6 +316,19 @@ def test_labels_keep_groups_apart_where_refusals_read_them() -> None:
     assert ["a", "b"] == popped(queue)
 
 
+def test_an_envoy_refused_for_its_labels_does_not_speak_for_others() -> None:
+    """Waiting for room together, they may be told apart when there is some."""
+    queue = backlog.Backlog()
+    for name in "abc":
+        queue.add(pod(name, labels=(("app", name),)), 0.0)
+    refuse(queue, 0.0)
+    queue.tell(added())
+    queue.ask(100.0)
+    assert ["a"] == [entry.pod.name for entry in queue._entries.values() if entry.pool is Pool.ACTIVE]
+
+    assert ["a", "b", "c"] == refuse(queue, 100.0, ("InterPodAffinity", *FIT))
+
+
 def test_a_pod_created_anew_under_its_name_is_another_pod() -> None:
     """The old one's attempts and penalties are gone with it."""
     queue = backlog.Backlog()

@@ -1,0 +1,267 @@
+"""The live loop: see what changed, decide, have it carried out, and again.
+
+Comes in: the inbox, filled by the watches, and the outcomes of bindings. Goes out: promises in the graph, orders to the
+dispatcher, and words for pods that found no node. One turn is synchronous and bounded, so that no await lies between
+the graph a decision reads and the promise it makes; between turns everything else gets its share of the loop.
+
+    absorb patches → settle outcomes → wake who may be helped → decide for some milliseconds → (yield) → absorb …
+
+Invariants: nothing is decided before every watch has delivered its first list and it is in the graph; no more orders
+are out than the dispatcher has places, so a server that does not answer stops decisions instead of piling them up; a
+pod whose binding is out is not decided again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+import msgspec
+
+from graphsched.action import bind, conditions
+from graphsched.app import hints, intake, parking, promises, rooms
+from graphsched.base.kit import clock as clocks, tasks
+from graphsched.base.values import keys, status
+from graphsched.decision import cycle, trace
+from graphsched.explain import history, refusals
+from graphsched.observe import metrics as meters
+
+_log = logging.getLogger(__name__)
+
+DECIDE_S = 0.010
+"""A turn decides for so long at most: others wait for the loop meanwhile."""
+DECISIONS_A_TURN = 256
+IDLE_S_MAX = 10.0
+"""The loop turns at least so often, so that a stuck one can be told from an idle one."""
+STARTING_S = 0.05
+"""How often it looks whether the lists are complete: an empty one arrives without a patch."""
+
+
+class Try(msgspec.Struct, frozen=True, gc=False):
+    """A decision that is being carried out.
+
+    Attributes:
+        entry: The pod in the queue.
+        began: When it was taken from the queue.
+        promise: What the graph was told.
+    """
+
+    entry: parking.Entry
+    began: float
+    promise: promises.Promise
+
+
+class Loop:
+    """Decides, turn by turn.
+
+    Attributes:
+        started: Whether decisions are being made.
+        turned: When the last turn ended.
+        decisions: Made so far.
+        intake: Takes in what the watches say.
+    """
+
+    def __init__(
+        self,
+        parts: intake.Parts,
+        decider: cycle.Decider,
+        past: history.History,
+        *,
+        clock: clocks.Clock,
+        synced: Callable[[], bool],
+        on_start: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Prepare.
+
+        Args:
+            parts: What it works with.
+            decider: Decides.
+            past: Where decisions are kept for those who ask.
+            clock: Its time is the queue's.
+            synced: Whether every watch has delivered its first list.
+            on_start: Called once, when decisions begin.
+        """
+        self._parts = parts
+        self._decider = decider
+        self._past = past
+        self._clock = clock
+        self._synced = synced
+        self._on_start = on_start
+        self.intake = intake.Intake(parts)
+        self._room = rooms.Rooms(parts.store, decider.settings)
+        self._tries: dict[keys.VertexKey, Try] = {}
+        self._stopping = False
+        self.started = False
+        self.turned = clock.monotonic()
+        self.decisions = 0
+
+    # ── turns ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def run(self) -> None:
+        """Turn until told to stop, and after that until no order is out any more."""
+        wake = self._parts.inbox.ready
+        while not self._stopping or len(self._parts.dispatcher):
+            if self.turn():
+                await asyncio.sleep(0)
+                continue
+            # No await lies between the last look at inbox and outcomes and this.
+            wake.clear()
+            await tasks.pause(self._idle_s(), until=wake)
+
+    def _idle_s(self) -> float:
+        if not self.started:
+            return STARTING_S
+        due = self._parts.backlog.next_due()
+        return IDLE_S_MAX if due is None else min(IDLE_S_MAX, max(0.0, due - self._clock.monotonic()))
+
+    def stop(self) -> None:
+        """Make no more decisions."""
+        self._stopping = True
+        self._parts.inbox.ready.set()
+
+    async def abandon(self) -> int:
+        """Cut short the orders that are out; returns how many of them have an unknown end."""
+        unknown = list(await self._parts.dispatcher.close(grace_s=0.0))
+        self.settle(self._clock.monotonic())
+        for order in unknown:
+            _log.warning("whether %s was bound to %s is not known", order.pod.full_name, order.node)
+        return len(unknown)
+
+    def turn(self) -> bool:
+        """One round of everything; returns whether there is more to do at once."""
+        now = self._clock.monotonic()
+        backlog = self._parts.backlog
+        self.intake.absorb(now)
+        self.settle(now)
+        if not self.started and self._synced() and not len(self._parts.inbox):
+            self.started = True
+            self._on_start()
+        more = False
+        if self.started and not self._stopping:
+            backlog.tick(now)
+            more = backlog.ask(now, self._room)
+            more = self.decide() or more
+        for (queue, event), count in backlog.moves.items():
+            self._parts.meters.queue_incoming(queue, event.value, count)
+        backlog.moves.clear()
+        self.turned = self._clock.monotonic()
+        return more or bool(len(self._parts.inbox))
+
+    # ── deciding ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def decide(self) -> bool:
+        """Decide for a while; returns whether there is more to decide and a place to send it."""
+        backlog, dispatcher = self._parts.backlog, self._parts.dispatcher
+        end = self._clock.monotonic() + DECIDE_S
+        for _ in range(DECISIONS_A_TURN):
+            if dispatcher.free <= 0:
+                return False
+            entry = backlog.pop()
+            if entry is None:
+                return False
+            self._decide(entry)
+            if self._clock.monotonic() >= end:
+                break
+        return backlog.ready and dispatcher.free > 0
+
+    def _decide(self, entry: parking.Entry) -> None:
+        began = self._clock.monotonic()
+        if self._parts.dispatcher.get(entry.pod.key) is not None:
+            # An order for a deleted pod of the same name is still out.
+            self._parts.backlog.failed(entry, began)
+            return
+        decision = self._decider.decide(self._parts.store.view(), entry.pod)
+        now = self._clock.monotonic()
+        self.decisions += 1
+        self._parts.meters.decision(now - began)
+        message = ""
+        if decision.diagnosis is None:
+            self._place(entry, decision, began)
+        else:
+            message = self._turn_away(entry, decision.diagnosis, began)
+        self._past.add(decision, time=self._clock.wall(), seconds=now - began, message=message, attempt=entry.attempts)
+
+    def _place(self, entry: parking.Entry, decision: trace.Decision, began: float) -> None:
+        parts, pod = self._parts, entry.pod
+        parts.promises.make(pod, decision.node, decision.devices)
+        promise = parts.promises.get(pod.key, pod.uid)
+        assert promise is not None  # noqa: S101  just made
+        self._tries[pod.key] = Try(entry, began, promise)
+        parts.backlog.placed(entry, began)
+        after = parts.conditions.hold(pod.key)
+        parts.dispatcher.submit(bind.Order(pod, decision.node, asked=began, after=after))
+
+    def _turn_away(self, entry: parking.Entry, diagnosis: trace.Diagnosis, began: float) -> str:
+        parts, message = self._parts, refusals.text(diagnosis)
+        plugins = diagnosis.plugins or ((hints.NO_NODES,) if not diagnosis.nodes else ())
+        broken = diagnosis.prefilter is not None and diagnosis.prefilter.code is status.Code.ERROR
+        if broken or not plugins:
+            self._fail(entry, message, began)
+            return message
+        pending = diagnosis.prefilter is not None and diagnosis.prefilter.code is status.Code.PENDING
+        parts.backlog.refused(entry, plugins, began, pending=pending, room=self._room)
+        parts.conditions.say(entry.pod, reason=conditions.UNSCHEDULABLE, message=message)
+        parts.events.failed(entry.pod, message)
+        parts.meters.attempt(meters.Result.UNSCHEDULABLE, self._clock.monotonic() - began)
+        return message
+
+    def _fail(
+        self, entry: parking.Entry, message: str, began: float, *, refused: bool = False, at_least_s: float = 0.0
+    ) -> None:
+        parts = self._parts
+        parts.backlog.failed(entry, self._clock.monotonic(), refused=refused, at_least_s=at_least_s)
+        parts.conditions.say(entry.pod, reason=conditions.SCHEDULER_ERROR, message=message)
+        parts.events.failed(entry.pod, message)
+        parts.meters.attempt(meters.Result.ERROR, self._clock.monotonic() - began)
+
+    # ── outcomes ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def settle(self, now: float) -> None:
+        """Act on the outcomes that have become known."""
+        news = hints.News()
+        for outcome in self._parts.dispatcher.fetch():
+            order = outcome.order
+            tried = self._tries.pop(order.pod.key)
+            self._parts.meters.bind(outcome.end.value, now - order.asked)
+            if outcome.end is bind.End.BOUND:
+                self._bound(tried, outcome, now)
+                continue
+            # First of all its room is free again, whatever else is to be said.
+            self._parts.promises.end((tried.promise,))
+            news.left(order.pod, order.node)
+            self._not_bound(tried, outcome, now)
+        self._parts.backlog.tell(news)
+
+    def _bound(self, tried: Try, outcome: bind.Outcome, now: float) -> None:
+        parts, entry = self._parts, tried.entry
+        self._dismiss(entry, now)
+        parts.events.scheduled(entry.pod, outcome.node)
+        parts.meters.attempt(meters.Result.SCHEDULED, now - tried.began)
+        parts.meters.scheduled(attempts=entry.attempts, waited_s=now - entry.added)
+
+    def _not_bound(self, tried: Try, outcome: bind.Outcome, now: float) -> None:
+        parts, entry, end = self._parts, tried.entry, outcome.end
+        if end is bind.End.GONE or (end is bind.End.CONFLICT and outcome.node):
+            # The watch will say, or has said, the same: there is nothing left to do for this pod.
+            if end is bind.End.CONFLICT:
+                parts.meters.conflict()
+                _log.info("%s: %s", entry.pod.full_name, outcome.detail)
+            parts.meters.attempt(meters.Result.ERROR, now - tried.began)
+            self._dismiss(entry, now)
+            return
+        if end is bind.End.CONFLICT:
+            parts.meters.conflict()
+            parts.meters.attempt(meters.Result.ERROR, now - tried.began)
+            parts.backlog.failed(entry, now)
+            return
+        _log.warning("%s was not bound to %s: %s", entry.pod.full_name, outcome.order.node, outcome.detail)
+        if parts.backlog.get(entry.pod.key) is entry:
+            refused = end is bind.End.REFUSED
+            message = f"binding rejected: {outcome.detail}"
+            self._fail(entry, message, tried.began, refused=refused, at_least_s=outcome.retry_after_s)
+
+    def _dismiss(self, entry: parking.Entry, now: float) -> None:
+        if self._parts.backlog.get(entry.pod.key) is entry:
+            self._parts.backlog.remove(entry.pod.key, now)
+            self._parts.conditions.forget(entry.pod.key)

@@ -1,0 +1,75 @@
+"""What was decided and is not yet seen to be so: pods that count on a node by our word alone.
+
+Comes in: decisions, and what became of them. Goes out: `runs` edges in the graph, added and cut. A promise is made the
+moment a node is chosen, so that the next decision knows of it. It ends when the watch shows the pod bound, when the pod
+is gone, or when its binding came to nothing; there is no time after which it lapses, as a late success would then be
+counted nowhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from graphsched.base.values import errors, keys, pods, relations
+from graphsched.graph import delta, store as stores
+
+
+class Promise(msgspec.Struct, frozen=True, gc=False):
+    """A pod on its way to a node.
+
+    Attributes:
+        pod: As it was decided on.
+        node: Name of the node.
+    """
+
+    pod: pods.Pod
+    node: str
+
+    @property
+    def edge(self) -> keys.EdgeID:
+        """The edge that says so in the graph."""
+        return keys.EdgeID(self.pod.key, keys.node_key(self.node), keys.EdgeKind.RUNS)
+
+
+class Promises:
+    """Keeps the promises and their edges together."""
+
+    def __init__(self, store: stores.Store) -> None:
+        self._store = store
+        self._promises: dict[keys.VertexKey, Promise] = {}
+
+    def __len__(self) -> int:
+        return len(self._promises)
+
+    def get(self, key: keys.VertexKey, uid: str) -> Promise | None:
+        """The promise made for this very pod."""
+        found = self._promises.get(key)
+        return found if found is not None and found.pod.uid == uid else None
+
+    def make(self, pod: pods.Pod, node: str, devices: tuple[int, ...]) -> None:
+        """The pod is to run on the node, with these devices.
+
+        Raises:
+            GraphschedError: The graph does not take it: a bug.
+        """
+        promise = Promise(pod, node)
+        self._apply(delta.Patch(edges={promise.edge: relations.Runs(pod.uid, devices)}))
+        self._promises[pod.key] = promise
+
+    def end(self, promises: Iterable[Promise]) -> None:
+        """These are over, for whatever reason; those that are over already are passed over."""
+        cut = set()
+        for promise in promises:
+            if self._promises.get(promise.pod.key) is promise:
+                del self._promises[promise.pod.key]
+                if self._store.edge(promise.edge) is not None:
+                    cut.add(promise.edge)
+        if cut:
+            self._apply(delta.Patch(cut=cut))
+
+    def _apply(self, patch: delta.Patch) -> None:
+        applied = self._store.apply(patch)
+        if isinstance(applied, delta.Refused):
+            raise errors.GraphschedError(f"the graph refused a promise: {applied.detail}")

@@ -1,0 +1,42 @@
+"""Whether somebody now fits on nodes that a pod has left: the one question that hints ask of the graph.
+
+Comes in: names of nodes and the spec of a pod that waits for room. Goes out: yes or no, from the same checks that
+decide, over the few rows in question, at 5 to 10 µs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from graphsched.base.values import pods
+from graphsched.decision import classes, profile
+from graphsched.decision.constraints import check, occupancy, walk
+from graphsched.graph import store as stores
+
+_CHECKS: tuple[check.Check, ...] = (occupancy.NodeResourcesFit(), occupancy.GpuDevices())
+
+
+class Rooms:
+    """Answers `hints.Room` from the present graph."""
+
+    def __init__(self, store: stores.Store, settings: profile.Profile) -> None:
+        self._store = store
+        self._settings = settings
+        self._checks = tuple(each for each in _CHECKS if each.plugin not in settings.disabled)
+        self._names: Sequence[str] = ()
+        self._layout = -1
+        self._rows = np.zeros(0, np.intp)
+
+    def __call__(self, names: Sequence[str], spec: pods.Spec) -> bool:
+        """Whether one of these nodes has the resources and devices that the spec asks for."""
+        view = self._store.view()
+        columns = view.columns
+        if names is not self._names or columns.layout != self._layout:
+            # Asked for the same nodes by one kind of pod after the other.
+            known = [columns.rows[name] for name in names if name in columns.rows]
+            self._names, self._layout, self._rows = names, columns.layout, np.array(known, np.intp)
+        subject = classes.subject_of(spec, self._settings)
+        checks = [each for each in self._checks if each.applies(subject)]
+        return bool(walk.mask(view, subject, checks, self._rows).any())

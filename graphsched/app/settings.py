@@ -1,0 +1,371 @@
+"""What an operator can set: a YAML file, flags that win over it, defaults under both.
+
+Comes in: the path of a file and the flags that were given. Goes out: `Settings`, complete and checked, or an
+`InputError` that names file or flag, field, problem and remedy. Nothing else in the program reads a configuration file;
+`wiring` hands each part what is its own.
+
+Invariant: a name nobody knows is an error with the nearest known one, never ignored: a typo must not run a cluster.
+"""
+
+from __future__ import annotations
+
+import difflib
+import pathlib
+import re
+import typing
+from collections.abc import Mapping
+
+import msgspec
+import yaml
+
+from graphsched.app import backoff
+from graphsched.base.values import errors
+from graphsched.decision import names, profile as judging
+
+FILE_BYTES_MAX = 1 << 20
+"""A configuration is a screen long; what is bigger is another file."""
+
+Count = typing.Annotated[int, msgspec.Meta(ge=1)]
+Seconds = typing.Annotated[float, msgspec.Meta(gt=0)]
+Rate = typing.Annotated[float, msgspec.Meta(gt=0)]
+
+
+class Group(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """Base of all groups of settings."""
+
+
+class ClientSettings(Group, frozen=True):
+    """How the API server is reached.
+
+    Attributes:
+        kubeconfig: Path; empty for $KUBECONFIG, the pod's service account or ~/.kube/config, in this order.
+        context: A context in it; empty for the current one.
+        timeout_seconds: The longest a call may take.
+    """
+
+    kubeconfig: str = ""
+    context: str = ""
+    timeout_seconds: Seconds = 30.0
+
+
+class HTTPSettings(Group, frozen=True):
+    """Where metrics, health and debug endpoints are served.
+
+    Attributes:
+        host: The address to listen on.
+        port: Its port; 0 for any free one.
+        debug_open: Answer debug requests from other hosts too.
+    """
+
+    host: str = "127.0.0.1"
+    port: typing.Annotated[int, msgspec.Meta(ge=0, le=65_535)] = 10_260
+    debug_open: bool = False
+
+
+class BindingSettings(Group, frozen=True):
+    """How decisions are carried out.
+
+    Attributes:
+        concurrency: Bindings under way at a time.
+        grace_seconds: How long those under way may take when the program is told to end.
+    """
+
+    concurrency: typing.Annotated[int, msgspec.Meta(ge=1, le=1024)] = 32
+    grace_seconds: Seconds = 20.0
+
+
+class QueueSettings(Group, frozen=True):
+    """How long pods that found no node wait.
+
+    Attributes:
+        initial_backoff_seconds: Penalty after the first refusal; it doubles with each.
+        max_backoff_seconds: The longest penalty; 0 for none at all.
+        max_refused_backoff_seconds: The longest penalty for pods whose binding admission refuses.
+        max_unschedulable_seconds: After this long without an event that may help, a pod is tried in any case.
+    """
+
+    initial_backoff_seconds: Seconds = 1.0
+    max_backoff_seconds: typing.Annotated[float, msgspec.Meta(ge=0)] = 10.0
+    max_refused_backoff_seconds: Seconds = 300.0
+    max_unschedulable_seconds: Seconds = 300.0
+
+
+class EventSettings(Group, frozen=True):
+    """How many Kubernetes events are written; more are dropped and counted.
+
+    Attributes:
+        per_second: On average.
+        burst: At once.
+        queue_length: How many may wait.
+    """
+
+    per_second: Rate = 50.0
+    burst: Count = 500
+    queue_length: Count = 10_000
+
+
+class ConditionSettings(Group, frozen=True):
+    """How fast the PodScheduled conditions of waiting pods are written.
+
+    Attributes:
+        per_second: On average.
+        burst: At once.
+    """
+
+    per_second: Rate = 100.0
+    burst: Count = 1000
+
+
+class LogSettings(Group, frozen=True):
+    """How the log is written.
+
+    Attributes:
+        format: `text` for people, `json` for machines.
+        level: The least that is written.
+    """
+
+    format: typing.Literal["text", "json"] = "text"
+    level: typing.Literal["debug", "info", "warning", "error"] = "info"
+
+
+class DecisionSettings(Group, frozen=True):
+    """What is kept of past decisions.
+
+    Attributes:
+        kept: How many of the last ones `/debug/decisions` and `explain` know.
+    """
+
+    kept: Count = 2000
+
+
+class ProfileSettings(Group, frozen=True):
+    """How nodes are judged; the defaults are kube-scheduler's default profile.
+
+    Attributes:
+        weights: Plugin → weight of its score, 0 for none; those left out keep their default.
+        disabled_filters: Plugins whose filters do not run.
+        allocation: Resource → weight in the least-allocated score.
+        balance: Resources whose balance is scored.
+        ignored_resources: Extended resources the fit filter passes over.
+        ignored_resource_groups: Prefixes (before the `/`) of such resources.
+    """
+
+    weights: dict[str, typing.Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]] = {}
+    disabled_filters: tuple[str, ...] = ()
+    allocation: dict[str, typing.Annotated[int, msgspec.Meta(ge=1, le=100)]] = msgspec.field(
+        default_factory=lambda: dict(judging.Profile().allocation)
+    )
+    balance: tuple[str, ...] = judging.Profile().balance
+    ignored_resources: tuple[str, ...] = ()
+    ignored_resource_groups: tuple[str, ...] = ()
+
+
+class Settings(Group, frozen=True):
+    """All settings.
+
+    Attributes:
+        scheduler_name: Pods that name it as their schedulerName are ours.
+    """
+
+    scheduler_name: str = judging.Profile().scheduler_name
+    client: ClientSettings = ClientSettings()
+    http: HTTPSettings = HTTPSettings()
+    binding: BindingSettings = BindingSettings()
+    queue: QueueSettings = QueueSettings()
+    events: EventSettings = EventSettings()
+    conditions: ConditionSettings = ConditionSettings()
+    log: LogSettings = LogSettings()
+    decisions: DecisionSettings = DecisionSettings()
+    profile: ProfileSettings = ProfileSettings()
+
+    @property
+    def backoff(self) -> backoff.Policy:
+        """The penalties of the queue."""
+        queue = self.queue
+        return backoff.Policy(
+            queue.initial_backoff_seconds, queue.max_backoff_seconds, queue.max_refused_backoff_seconds
+        )
+
+    @property
+    def decider(self) -> judging.Profile:
+        """What the decision goes by."""
+        mine = self.profile
+        return judging.Profile(
+            scheduler_name=self.scheduler_name,
+            weights={**judging.DEFAULT_WEIGHTS, **mine.weights},
+            disabled=frozenset(mine.disabled_filters),
+            allocation=tuple(sorted(mine.allocation.items())),
+            balance=mine.balance,
+            ignored_resources=frozenset(mine.ignored_resources),
+            ignored_groups=frozenset(mine.ignored_resource_groups),
+        )
+
+
+FLAGS: dict[str, str] = {
+    "--scheduler-name": "schedulerName",
+    "--kubeconfig": "client.kubeconfig",
+    "--context": "client.context",
+    "--host": "http.host",
+    "--port": "http.port",
+    "--log-format": "log.format",
+    "--log-level": "log.level",
+}
+"""Flag → the setting it overrides."""
+
+FILTERS = (
+    names.NODE_UNSCHEDULABLE,
+    names.NODE_NAME,
+    names.TAINT_TOLERATION,
+    names.NODE_AFFINITY,
+    names.NODE_PORTS,
+    names.NODE_RESOURCES_FIT,
+    names.INTER_POD_AFFINITY,
+    names.NODE_DECLARED_FEATURES,
+    names.GPU_DEVICES,
+)
+
+# A qualified name, as events.k8s.io asks of reportingController.
+_NAME = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+
+
+def load(path: str = "", *, flags: Mapping[str, object] | None = None) -> Settings:
+    """The settings in effect.
+
+    Args:
+        path: A YAML file; empty for none.
+        flags: Flag, as in `FLAGS`, → its value; None for one that was not given.
+
+    Raises:
+        InputError: A file, field or flag is not what it should be.
+    """
+    settings = _convert(_read(path), place=path) if path else Settings()
+    for flag, value in (flags or {}).items():
+        if value is not None:
+            settings = _override(settings, flag, value)
+    _check(settings, place=path or "settings")
+    return settings
+
+
+def _read(path: str) -> object:
+    try:
+        with pathlib.Path(path).open("rb") as file:
+            raw = file.read(FILE_BYTES_MAX + 1)
+    except OSError as error:
+        problem = (error.strerror or str(error)).lower()
+        raise errors.InputError(path, problem=problem, remedy="--config names a YAML file") from error
+    if len(raw) > FILE_BYTES_MAX:
+        raise errors.InputError(path, problem="larger than 1 MiB", remedy="--config names a configuration file")
+    try:
+        loaded: object = yaml.safe_load(raw)
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
+        problem = str(getattr(error, "problem", None) or "not a text in UTF-8").replace("\n", " ")
+        raise errors.InputError(
+            path, where, problem=f"not valid YAML: {problem}", remedy="see docs/configuration.md"
+        ) from error
+    if loaded is None:
+        return {}
+    if not isinstance(loaded, dict):
+        raise errors.InputError(path, problem="not a mapping", remedy="write settings as `name: value`")
+    return loaded
+
+
+def _override(settings: Settings, flag: str, value: object) -> Settings:
+    """The settings with one more flag on top."""
+    field = FLAGS[flag]
+    tree = typing.cast("dict[str, typing.Any]", msgspec.to_builtins(settings))
+    *groups, last = field.split(".")
+    target = tree
+    for group in groups:
+        target = target[group]
+    target[last] = value
+    return _convert(tree, place=flag, flag=True)
+
+
+def _convert(tree: object, *, place: str, flag: bool = False) -> Settings:
+    try:
+        return msgspec.convert(tree, Settings)
+    except msgspec.ValidationError as error:
+        text, _, at = str(error).partition(" - at `$")
+        field = at.rstrip("`").lstrip(".")
+        raise _blame(text, () if flag else (place, field), place if flag else "") from error
+
+
+_WORDS = {
+    "int": "a whole number",
+    "float": "a number",
+    "str": "a text",
+    "bool": "true or false",
+    "object": "a mapping",
+    "array": "a list",
+    "null": "nothing",
+}
+
+
+def _blame(text: str, where: tuple[str, ...], flag: str) -> errors.InputError:
+    """The error behind a message of msgspec."""
+    place = where or (flag,)
+    if found := re.fullmatch(r"Object contains unknown field `(.*)`", text):
+        return _unknown(found[1], place)
+    if found := re.fullmatch(r"Expected `(\w+)`, got `(\w+)`", text):
+        wanted, got = (_WORDS.get(word, word) for word in found.groups())
+        return errors.InputError(*place, problem=f"is {got}", remedy=f"it must be {wanted}")
+    if found := re.fullmatch(r"Expected `\w+` ([<>]=?) (\S+)", text):
+        bound = {">=": "at least", "<=": "at most", ">": "more than", "<": "less than"}[found[1]]
+        return errors.InputError(*place, problem="is out of range", remedy=f"it must be {bound} {found[2]}")
+    if found := re.fullmatch(r"Invalid enum value '?(.*?)'?", text):
+        choice = next((each for name, each in _CHOICES.items() if place[-1].endswith(name)), "")
+        return errors.InputError(
+            *place, problem=f'"{found[1]}" is not known', remedy=choice and f"use one of: {choice}"
+        )
+    return errors.InputError(*place, problem=text.replace("`", ""), remedy="see docs/configuration.md")
+
+
+_CHOICES = {"format": "text, json", "level": "debug, info, warning, error"}
+
+
+def _unknown(name: str, place: tuple[str, ...]) -> errors.InputError:
+    kind: typing.Any = Settings
+    for part in filter(None, place[-1].split(".") if len(place) > 1 else ()):
+        kind = next(field.type for field in msgspec.structs.fields(kind) if field.encode_name == part)
+    known = [field.encode_name for field in msgspec.structs.fields(kind)]
+    return errors.InputError(*place, problem=f'unknown setting "{name}"', remedy=_nearest(name, known))
+
+
+def _nearest(name: str, known: typing.Sequence[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    return f'did you mean "{near[0]}"?' if near else f"known: {', '.join(known)}"
+
+
+def _check(settings: Settings, *, place: str) -> None:
+    """What one field alone does not tell."""
+    name = settings.scheduler_name
+    if _NAME.fullmatch(name) is None:
+        raise errors.InputError(
+            place, "schedulerName", problem=f'"{name}" is not a name', remedy="e.g. graph-scheduler"
+        )
+    if name == "default-scheduler":
+        raise errors.InputError(
+            place, "schedulerName", problem=f'"{name}" is the cluster\'s own scheduler', remedy="choose another name"
+        )
+    queue = settings.queue
+    if 0 < queue.max_backoff_seconds < queue.initial_backoff_seconds:
+        raise errors.InputError(
+            place,
+            "queue.maxBackoffSeconds",
+            problem=f"{queue.max_backoff_seconds:g} is less than initialBackoffSeconds",
+            remedy=f"at least {queue.initial_backoff_seconds:g}, or 0 for no backoff",
+        )
+    for field, given, known in (
+        ("profile.weights", settings.profile.weights, tuple(judging.DEFAULT_WEIGHTS)),
+        ("profile.disabledFilters", settings.profile.disabled_filters, FILTERS),
+    ):
+        for plugin in given:
+            if plugin not in known:
+                raise errors.InputError(
+                    place, field, problem=f'unknown plugin "{plugin}"', remedy=_nearest(plugin, known)
+                )
+    for field in ("allocation", "balance"):
+        if not getattr(settings.profile, field):
+            raise errors.InputError(place, f"profile.{field}", problem="is empty", remedy="name a resource, e.g. cpu")

@@ -1,0 +1,121 @@
+"""What the HTTP server shows of a running scheduler: health, numbers, past decisions, explanations.
+
+Comes in: the parts that `wiring` made. Goes out: probes, refreshers and callbacks for `observe`, which knows none of
+those parts. Everything here reads and nothing steers; all of it runs on the loop, when somebody asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from graphsched.app import intake, loop as loops, parking
+from graphsched.base.kit import clock as clocks
+from graphsched.base.values import keys
+from graphsched.decision import cycle
+from graphsched.explain import why
+from graphsched.observe import health
+from graphsched.sources import progress
+
+STUCK_S = 60.0
+"""A loop that has not turned for so long is helped by a restart only; no turn takes a thousandth of it."""
+SILENT_S = 300.0
+"""After so long without a word from the API server the graph is not to be trusted; bookmarks come every minute."""
+
+
+class Sights:
+    """Answers for one running scheduler."""
+
+    def __init__(
+        self,
+        parts: intake.Parts,
+        loop: loops.Loop,
+        decider: cycle.Decider,
+        sources: Sequence[progress.Progress],
+        *,
+        clock: clocks.Clock,
+    ) -> None:
+        self._parts = parts
+        self._loop = loop
+        self._decider = decider
+        self._sources = sources
+        self._clock = clock
+        self.stopping = False
+        """Set when the program is told to end: it is not ready any more."""
+
+    def health(self) -> health.Health:
+        """All checks."""
+        return health.Health(
+            [
+                health.Check("loop", self._turning, live=True),
+                health.Check("shutdown", lambda: "the program is ending" if self.stopping else ""),
+                *(health.Check(f"watch/{source.state.source}", _Following(source)) for source in self._sources),
+            ]
+        )
+
+    def refresh(self) -> None:
+        """Bring the metrics up to date that are only read when somebody asks."""
+        parts, meters, counts = self._parts, self._parts.meters, self._parts.backlog.counts()
+        meters.set_pending(
+            {
+                "active": counts[parking.Pool.ACTIVE],
+                "backoff": counts[parking.Pool.BACKOFF] + counts[parking.Pool.ERRORS],
+                "unschedulable": counts[parking.Pool.UNSCHEDULABLE],
+                "gated": counts[parking.Pool.GATED],
+            }
+        )
+        meters.set_unschedulable(parts.backlog.refusals())
+        vertices, assumed = self._loop.intake.counts, len(parts.promises)
+        meters.set_cache(nodes=vertices["node"], pods=vertices["pod"], assumed=assumed)
+        meters.set_graph(
+            generation=parts.store.generation, vertices=dict(vertices), edges={keys.EdgeKind.RUNS.value: assumed}
+        )
+        classes = self._decider.classes
+        meters.set_classes(len(classes))
+        meters.class_hits.follow(classes.statistics.hits)
+        meters.class_rebuilds.follow(classes.statistics.builds)
+        meters.class_dirty_rows.follow(classes.statistics.rows)
+        meters.inbox_waits.follow(parts.inbox.waits)
+        meters.set_inflight(len(parts.dispatcher))
+        meters.set_inbox(parts.inbox.rows)
+        for source in self._sources:
+            state = source.state
+            meters.set_event_age(state.source, state.silent_s)
+
+    async def explain(self, pod: str) -> object | None:
+        """Why the pod `namespace/name` is where it is, or waits; None when there is no such pod."""
+        found = self._parts.store.pod(keys.VertexKey(f"pod/{pod}"))
+        if found is None:
+            return None
+        return why.explain(self._parts.store.view(), found, self._decider, waiting=self._waiting(found.key))
+
+    def _waiting(self, key: keys.VertexKey) -> why.Waiting | None:
+        entry = self._parts.backlog.get(key)
+        if entry is None:
+            return None
+        now = self._clock.monotonic()
+        penalised = entry.pool in {parking.Pool.BACKOFF, parking.Pool.ERRORS}
+        return why.Waiting(
+            seconds=now - entry.added,
+            attempts=entry.attempts,
+            next_try_s=max(0.0, entry.end - now) if penalised else None,
+        )
+
+    def _turning(self) -> str:
+        idle_s = self._clock.monotonic() - self._loop.turned
+        return f"the loop has not turned for {idle_s:.0f} s" if idle_s > STUCK_S else ""
+
+
+class _Following:
+    """Whether one watch may be relied on."""
+
+    def __init__(self, source: progress.Progress) -> None:
+        self._source = source
+
+    def __call__(self) -> str:
+        """Empty when it may."""
+        state = self._source.state
+        if not state.synced:
+            return f"not listed yet{f': {state.failing}' if state.failing else ''}"
+        if state.silent_s > SILENT_S:
+            return f"silent for {state.silent_s:.0f} s{f': {state.failing}' if state.failing else ''}"
+        return ""

@@ -1,0 +1,173 @@
+"""The composition root of the live scheduler: every part is made here, once, and handed to those who need it.
+
+Comes in: settings and a client. Goes out: a `Program`, nothing of which is running yet. `run` starts and ends it. This
+is the one place that knows which part fills which role; nobody below asks.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+import logging
+import platform
+import random
+from collections.abc import Coroutine
+from typing import Any
+
+import graphsched
+from graphsched.action import conditions, dispatch, events, outlet
+from graphsched.app import backlog, intake, loop as loops, promises, settings as configuration, sights
+from graphsched.base.kit import clock as clocks
+from graphsched.base.kube import client as clients
+from graphsched.decision import cycle
+from graphsched.explain import history
+from graphsched.graph import store as stores
+from graphsched.observe import metrics, server
+from graphsched.sources import inbox as inboxes, reflector, resources
+
+_log = logging.getLogger(__name__)
+
+OTHER_CONNECTIONS = 16
+"""Watches, status patches and events, beside the bindings."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """All that runs.
+
+    Attributes:
+        loop: Decides.
+        parts: What it works with.
+        reflectors: Follow the API server.
+        sights: Shows what is going on.
+        server: Serves that.
+    """
+
+    loop: loops.Loop
+    parts: intake.Parts
+    reflectors: tuple[reflector.Reflector[Any], ...]
+    sights: sights.Sights
+    server: server.Server
+
+    def background(self) -> dict[str, Coroutine[Any, Any, object]]:
+        """Name → work that goes on as long as the program, apart from the loop itself."""
+        works: dict[str, Coroutine[Any, Any, object]] = {
+            f"watch {each.resource.name}": each.run() for each in self.reflectors
+        }
+        works["conditions"] = self.parts.conditions.run()
+        works["events"] = self.parts.events.run()
+        return works
+
+
+def client(settings: configuration.Settings, keeper: clients.credentials.Keeper) -> clients.Client:
+    """A client with a connection for everything that may be under way at once."""
+    return clients.Client(
+        keeper,
+        user_agent=f"graphsched/{graphsched.__version__}",
+        connections_max=settings.binding.concurrency + OTHER_CONNECTIONS,
+    )
+
+
+def build(
+    settings: configuration.Settings,
+    api: clients.Client,
+    *,
+    clock: clocks.Clock,
+    rng: random.Random,
+) -> Program:
+    """Make the program.
+
+    Args:
+        settings: What the operator wants.
+        api: Reads and writes.
+        clock: Its time is everybody's.
+        rng: For the jitter of retries; it decides nothing.
+    """
+    store, inbox = stores.Store(), inboxes.Inbox()
+    decider = cycle.Decider(settings.decider)
+    past = history.History(settings.decisions.kept)
+    meters = metrics.Metrics(profile=settings.scheduler_name, version=graphsched.__version__)
+    reflectors = tuple(
+        reflector.Reflector(resource, client=api, inbox=inbox, clock=clock, observer=meters, rng=rng)
+        for resource in resources.ALL
+    )
+    by_stream = {f"watch/{each.resource.name}": each for each in reflectors}
+
+    def resync(source: str, reason: str) -> None:
+        by_stream[source].resync(reason)
+
+    parts = intake.Parts(
+        store=store,
+        inbox=inbox,
+        backlog=backlog.Backlog(settings.backoff, leftover_s=settings.queue.max_unschedulable_seconds),
+        promises=promises.Promises(store),
+        dispatcher=dispatch.Dispatcher(
+            api,
+            places=settings.binding.concurrency,
+            deadline_s=settings.client.timeout_seconds,
+            rng=rng,
+            ready=inbox.ready,
+        ),
+        conditions=conditions.Conditions(
+            api,
+            rate=outlet.Rate(per_second=settings.conditions.per_second, burst=settings.conditions.burst),
+            clock=clock,
+            rng=rng,
+            on_end=meters.condition,
+        ),
+        events=events.Events(
+            api,
+            controller=settings.scheduler_name,
+            instance=f"{settings.scheduler_name}-{platform.node()}",
+            rate=outlet.Rate(per_second=settings.events.per_second, burst=settings.events.burst),
+            length_max=settings.events.queue_length,
+            clock=clock,
+            rng=rng,
+            on_end=meters.event,
+        ),
+        meters=meters,
+        resync=resync,
+        scheduler=settings.scheduler_name,
+    )
+    loop = loops.Loop(
+        parts,
+        decider,
+        past,
+        clock=clock,
+        synced=lambda: all(each.progress.synced.is_set() for each in reflectors),
+        on_start=lambda: _started(parts),
+    )
+    shown = sights.Sights(parts, loop, decider, [each.progress for each in reflectors], clock=clock)
+    meters.refresh_with(shown.refresh)
+    return Program(
+        loop=loop,
+        parts=parts,
+        reflectors=reflectors,
+        sights=shown,
+        server=server.Server(
+            server.Sights(
+                metrics=meters,
+                health=shown.health(),
+                decisions=past.newest,
+                explain=shown.explain,
+                config=settings,
+                debug_open=settings.http.debug_open,
+            )
+        ),
+    )
+
+
+def _started(parts: intake.Parts) -> None:
+    """The first lists are in the graph, and most of what is there will stay.
+
+    The policy for the garbage collector: what there is now is never looked at again (`freeze`), since nearly all of it
+    lives as long as the program and none of it has cycles. What comes later is collected as usual, but a full
+    collection then looks at a small part only and takes milliseconds.
+    """
+    gc.collect()
+    gc.freeze()
+    _log.info(
+        "every list is taken: %d nodes, %d pods wait for a node, deciding begins",
+        len(parts.store.columns.rows),
+        len(parts.backlog),
+    )

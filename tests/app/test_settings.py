@@ -1,0 +1,177 @@
+"""Settings come from a file, flags win, and every mistake is one line that says how to mend it."""
+
+import pathlib
+
+import pytest
+
+from graphsched.app import settings
+from graphsched.base.values import errors
+from graphsched.decision import profile
+
+
+def write(tmp_path: pathlib.Path, text: str) -> str:
+    """A configuration file; its path."""
+    path = tmp_path / "config.yaml"
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def complaint(tmp_path: pathlib.Path, text: str) -> str:
+    """The line a user reads about this file, without the file's name."""
+    path = write(tmp_path, text)
+    with pytest.raises(errors.InputError) as caught:
+        settings.load(path)
+    line = str(caught.value)
+    assert line.startswith(f"{path}: ")
+    assert "\n" not in line
+    return line.removeprefix(f"{path}: ")
+
+
+def test_without_a_file_the_defaults_hold() -> None:
+    """They are those of kube-scheduler where both have them."""
+    loaded = settings.load()
+
+    assert ("graph-scheduler", "127.0.0.1", 10_260) == (loaded.scheduler_name, loaded.http.host, loaded.http.port)
+    assert (1.0, 10.0) == (loaded.backoff.initial_s, loaded.backoff.max_s)
+    assert profile.Profile() == loaded.decider
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "{}\n"])
+def test_an_empty_file_changes_nothing(tmp_path: pathlib.Path, text: str) -> None:
+    """A ConfigMap may be empty."""
+    assert settings.Settings() == settings.load(write(tmp_path, text))
+
+
+def test_a_file_sets_what_it_names(tmp_path: pathlib.Path) -> None:
+    """In the spelling of Kubernetes; what it leaves out keeps its default."""
+    loaded = settings.load(
+        write(
+            tmp_path,
+            """
+            schedulerName: other
+            http: {host: 0.0.0.0, port: 8080}
+            queue: {maxBackoffSeconds: 0}
+            profile:
+              weights: {NodeAffinity: 7, ImageLocality: 0}
+              disabledFilters: [NodePorts]
+              allocation: {cpu: 2}
+              ignoredResourceGroups: [example.com]
+            """,
+        )
+    )
+
+    assert ("other", "0.0.0.0", 8080, 0.0) == (  # noqa: S104  a value, nothing listens
+        loaded.scheduler_name,
+        loaded.http.host,
+        loaded.http.port,
+        loaded.backoff.max_s,
+    )
+    assert (7, 0, 3) == tuple(
+        loaded.decider.weights[plugin] for plugin in ("NodeAffinity", "ImageLocality", "TaintToleration")
+    )
+    assert (("cpu", 2),) == loaded.decider.allocation
+    assert (frozenset({"NodePorts"}), frozenset({"example.com"})) == (
+        loaded.decider.disabled,
+        loaded.decider.ignored_groups,
+    )
+    assert 32 == loaded.binding.concurrency
+
+
+def test_flags_win_over_the_file(tmp_path: pathlib.Path) -> None:
+    """One that was not given leaves the file's word."""
+    path = write(tmp_path, "http: {port: 1}\nlog: {level: debug}\n")
+    loaded = settings.load(path, flags={"--port": 2, "--log-format": "json", "--log-level": None, "--context": None})
+
+    assert (2, "json", "debug") == (loaded.http.port, loaded.log.format, loaded.log.level)
+
+
+def test_every_flag_names_a_setting() -> None:
+    """The table of flags can not point beside the settings."""
+    given = {"--port": 1, "--log-format": "json", "--log-level": "error"}
+    for flag in settings.FLAGS:
+        assert settings.Settings() != settings.load(flags={flag: given.get(flag, "other")})
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("http: {prot: 1}", 'http: unknown setting "prot" (did you mean "port"?)'),
+        ("bindings: {}", 'unknown setting "bindings" (did you mean "binding"?)'),
+        ("log: {xyzzy: 1}", 'log: unknown setting "xyzzy" (known: format, level)'),
+        ("http: {port: abc}", "http.port: is a text (it must be a whole number)"),
+        ("http: {port: null}", "http.port: is nothing (it must be a whole number)"),
+        ("http: {port: 70000}", "http.port: is out of range (it must be at most 65535)"),
+        ("http: 5", "http: is a whole number (it must be a mapping)"),
+        ("events: {burst: 1.5}", "events.burst: is a number (it must be a whole number)"),
+        (
+            "queue: {initialBackoffSeconds: 0}",
+            "queue.initialBackoffSeconds: is out of range (it must be more than 0.0)",
+        ),
+        (
+            "queue: {maxBackoffSeconds: 0.5}",
+            "queue.maxBackoffSeconds: 0.5 is less than initialBackoffSeconds (at least 1, or 0 for no backoff)",
+        ),
+        ("log: {level: loud}", 'log.level: "loud" is not known (use one of: debug, info, warning, error)'),
+        ("log: {format: xml}", 'log.format: "xml" is not known (use one of: text, json)'),
+        (
+            "profile: {weights: {NodeAfinity: 3}}",
+            'profile.weights: unknown plugin "NodeAfinity" (did you mean "NodeAffinity"?)',
+        ),
+        (
+            "profile: {disabledFilters: [NodePort]}",
+            'profile.disabledFilters: unknown plugin "NodePort" (did you mean "NodePorts"?)',
+        ),
+        ("profile: {balance: []}", "profile.balance: is empty (name a resource, e.g. cpu)"),
+        ("profile: {balance: cpu}", "profile.balance: is a text (it must be a list)"),
+        ("schedulerName: a b", 'schedulerName: "a b" is not a name (e.g. graph-scheduler)'),
+        (
+            "schedulerName: default-scheduler",
+            'schedulerName: "default-scheduler" is the cluster\'s own scheduler (choose another name)',
+        ),
+        ("[1, 2]", "not a mapping (write settings as `name: value`)"),
+        (
+            "a: [",
+            "line 1, column 5: not valid YAML: "
+            + "expected the node content, but found '<stream end>' (see docs/configuration.md)",
+        ),
+        (
+            "a: b: c",
+            "line 1, column 5: not valid YAML: mapping values are not allowed here (see docs/configuration.md)",
+        ),
+    ],
+)
+def test_a_mistake_in_the_file_is_told(tmp_path: pathlib.Path, text: str, line: str) -> None:
+    """File, field, problem and remedy."""
+    assert line == complaint(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("flags", "line"),
+    [
+        ({"--port": "x"}, "--port: is a text (it must be a whole number)"),
+        ({"--log-level": "loud"}, '--log-level: "loud" is not known (use one of: debug, info, warning, error)'),
+    ],
+)
+def test_a_mistake_in_a_flag_is_told(flags: dict[str, object], line: str) -> None:
+    """The flag is the place."""
+    with pytest.raises(errors.InputError) as caught:
+        settings.load(flags=flags)
+
+    assert line == str(caught.value)
+
+
+def test_what_is_no_configuration_file_is_told(tmp_path: pathlib.Path) -> None:
+    """A missing file, a folder, bytes, and a file of another kind of size."""
+    binary, huge = tmp_path / "binary", tmp_path / "huge"
+    binary.write_bytes(b"a: \x80")
+    huge.write_bytes(b"#" * (settings.FILE_BYTES_MAX + 1))
+    for path, problem in (
+        (tmp_path / "absent", "no such file or directory (--config names a YAML file)"),
+        (tmp_path, "is a directory (--config names a YAML file)"),
+        (huge, "larger than 1 MiB (--config names a configuration file)"),
+    ):
+        with pytest.raises(errors.InputError) as caught:
+            settings.load(str(path))
+        assert f"{path}: {problem}" == str(caught.value)
+    with pytest.raises(errors.InputError, match="not valid YAML"):
+        settings.load(str(binary))

@@ -129,11 +129,7 @@ def test_every_flag_names_a_setting() -> None:
             'schedulerName: "default-scheduler" is the cluster\'s own scheduler (choose another name)',
         ),
         ("[1, 2]", "not a mapping (write settings as `name: value`)"),
-        (
-            "a: [",
-            "line 1, column 5: not valid YAML: "
-            + "expected the node content, but found '<stream end>' (see docs/configuration.md)",
-        ),
+        ("a: 'b", "line 1, column 6: not valid YAML: found unexpected end of stream (see docs/configuration.md)"),
         (
             "a: b: c",
             "line 1, column 5: not valid YAML: mapping values are not allowed here (see docs/configuration.md)",

@@ -39,7 +39,9 @@ def test_a_started_process_does_not_outlive_its_parent(tmp_path: pathlib.Path) -
     with subprocess.Popen([sys.executable, starter], stdout=subprocess.PIPE, env=environment, text=True) as parent:
         assert parent.stdout is not None
         child = int(parent.stdout.readline())
-        assert pathlib.Path(f"/proc/{child}").exists()
+        # The promise holds from the moment the program itself runs: before that, setpriv has not made it yet.
+        command = pathlib.Path(f"/proc/{child}/cmdline")
+        processes.wait_until(lambda: command.read_bytes().startswith(b"sleep"), what="the child runs", timeout_s=20)
         parent.send_signal(signal.SIGKILL)
 
     processes.wait_until(lambda: not _runs(child), what="the child is gone", timeout_s=20)

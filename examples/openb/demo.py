@@ -33,6 +33,7 @@ def main() -> int:
 
     begun = time.perf_counter()
     cluster = offline.load([str(NODES), str(PODS)])
+    offline.settle()
     heading("Scheduling the openb trace")
     print(f"  {len(cluster.nodes):,} nodes, {len(cluster.pending):,} pods, one decision after the other\n")
     with terminal.progress("  deciding", len(cluster.pending)) as advance:

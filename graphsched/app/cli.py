@@ -1,8 +1,8 @@
 """The console script: options in, one of the programs runs, an exit code out.
 
-Commands only parse: each returns the call to make, and `run` makes it outside the parser, where every way to fail is
-turned into one line on stderr and an exit code. What a program needs is imported when it is called, so `--help` answers
-at once.
+Commands only parse: each returns the call to make, and `execute` makes it outside the parser, where every way to fail
+is turned into one line on stderr and an exit code. What a program needs is imported when it is called, so `--help`
+answers at once.
 
 Exit codes: 0 done; 1 the answer is no; 2 wrong use, bad input, or a cluster that can not be reached; 70 a bug of this
 program; 130 interrupted; 141 the reader of our output went away.
@@ -82,6 +82,56 @@ DebugOption = Annotated[bool, typer.Option("--debug", help="Show the traceback o
 @app.callback()
 def _root(context: typer.Context, *, debug: DebugOption = False) -> None:
     context.obj = debug
+
+
+@app.command(
+    short_help="Run the scheduler.",
+    epilog=_examples(
+        "graphsched run --kubeconfig ~/.kube/config",
+        "graphsched run --config settings.yaml --log-format json",
+        "graphsched run --port 0 --log-level debug",
+    ),
+)
+def run(
+    *,
+    config: Annotated[
+        str,
+        typer.Option("--config", metavar="FILE", help="Settings, see docs/configuration.md.", show_default=False),
+    ] = "",
+    scheduler_name: Annotated[
+        str | None,
+        typer.Option("--scheduler-name", help="Serve pods with this schedulerName. Default: graph-scheduler."),
+    ] = None,
+    kubeconfig: KubeconfigOption = "",
+    context: ContextOption = "",
+    host: Annotated[str | None, typer.Option("--host", help="Address of metrics and health.")] = None,
+    port: Annotated[int | None, typer.Option("--port", help="Its port; 0 for any free one. Default: 10260.")] = None,
+    log_format: Annotated[str | None, typer.Option("--log-format", metavar="text|json", help="Default: text.")] = None,
+    log_level: Annotated[
+        str | None,
+        typer.Option("--log-level", metavar="debug|info|warning|error", help="Default: info."),
+    ] = None,
+) -> Call:
+    """Schedule the pods of a cluster that ask for this scheduler, until SIGTERM or Ctrl-C.
+
+    Flags win over the file of --config, which wins over the defaults.
+    """
+
+    def call() -> int:
+        from graphsched.app import run as program, settings
+
+        flags = {
+            "--scheduler-name": scheduler_name,
+            "--kubeconfig": kubeconfig or None,
+            "--context": context or None,
+            "--host": host,
+            "--port": port,
+            "--log-format": log_format,
+            "--log-level": log_level,
+        }
+        return program.main(settings.load(config, flags=flags))
+
+    return call
 
 
 @app.command(
@@ -238,7 +288,7 @@ def version() -> Call:
     return call
 
 
-def run(arguments: Sequence[str]) -> int:
+def execute(arguments: Sequence[str]) -> int:
     """Parse and do; returns the exit code. Nothing is raised, whatever happens."""
     debug = "--debug" in arguments
     try:
@@ -282,4 +332,4 @@ def _said(text: str, code: int) -> int:
 
 def main() -> None:
     """Entry point of the console script."""
-    sys.exit(run(sys.argv[1:]))
+    sys.exit(execute(sys.argv[1:]))

@@ -1,7 +1,8 @@
 """`graphsched explain`: why a pod is pending, or why it is where it is.
 
-With paths, the cluster in those files is the world, as it is or after its pending pods were placed; without, a running scheduler is asked at its debug endpoint. Either
-way an `Explanation` comes back, and is written as sentences, JSON or YAML.
+With paths, the cluster in those files is the world, as it is or after its pending pods were placed; without, a running
+scheduler is asked at its debug endpoint. Either way an `Explanation` comes back, and is written as sentences, JSON or
+YAML.
 """
 
 from __future__ import annotations

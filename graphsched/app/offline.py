@@ -62,15 +62,23 @@ def _joined(first: state.ClusterState, second: state.ClusterState) -> state.Clus
 def graph_of(cluster: state.ClusterState) -> store.Store:
     """The graph that holds this cluster.
 
-    What was loaded stays until the program ends, so the garbage collector need not look at it ever again.
+    Raises:
+        InputError: The graph refuses it.
     """
     graph = store.Store()
     applied = graph.apply(state.to_patch(cluster))
     if isinstance(applied, delta.Refused):
         raise errors.InputError(problem=applied.detail, remedy="correct the input")
+    return graph
+
+
+def settle() -> None:
+    """Tell the garbage collector that what was loaded stays until the program ends: it need not look at it again.
+
+    For programs only: what is garbage by now stays, too.
+    """
     gc.collect()
     gc.freeze()
-    return graph
 
 
 def find_pod(cluster: state.ClusterState, name: str) -> pods.Pod:

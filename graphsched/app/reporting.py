@@ -41,7 +41,7 @@ def page(run: simulation.Run, *, title: str, subtitle: str, timings: bool) -> re
         pictures=tuple(pictures),
         explanations=tuple(_explanations(run, counted)),
         pending=tuple((pending.pod, pending.message) for pending in run.pending),
-        footer=f"graphsched {graphsched.__version__}. Equal input gives an equal page.",
+        footer=f"graphsched {graphsched.__version__}." + ("" if timings else " Equal input gives an equal page."),
     )
 
 

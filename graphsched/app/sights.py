@@ -74,6 +74,8 @@ class Sights:
         meters.class_hits.follow(classes.statistics.hits)
         meters.class_rebuilds.follow(classes.statistics.builds)
         meters.class_dirty_rows.follow(classes.statistics.rows)
+        meters.class_evictions.follow(classes.statistics.evictions)
+        meters.predicate_calls.follow(classes.statistics.predicate_calls)
         meters.inbox_waits.follow(parts.inbox.waits)
         meters.set_inflight(len(parts.dispatcher))
         meters.set_inbox(parts.inbox.rows)

@@ -212,25 +212,25 @@ class Metrics:
         self.class_hits = series.Total(
             self._counter(
                 "graphsched_class_cache_hits_total",
-                "Decisions that found their pod class in the cache.",
-            )
-        )
-        self.class_misses = series.Total(
-            self._counter(
-                "graphsched_class_cache_misses_total",
-                "Decisions that had to compile a pod class first.",
+                "Decisions that found their pod class up to date, or had to mend only the nodes that had changed.",
             )
         )
         self.class_rebuilds = series.Total(
             self._counter(
                 "graphsched_class_cache_rebuilds_total",
-                "Times a class was computed anew for every node, since too much had changed to mend single rows.",
+                "Times a class was computed for every node: on its first use, or when too much had changed to mend it.",
             )
         )
         self.class_dirty_rows = series.Total(
             self._counter(
                 "graphsched_class_cache_dirty_rows_total",
-                "Nodes recomputed one by one in a cached class, because they had changed since its last use.",
+                "Nodes whose result was computed, whether in a rebuild or because they had changed since the last use.",
+            )
+        )
+        self.class_evictions = series.Total(
+            self._counter(
+                "graphsched_class_cache_evictions_total",
+                "Classes dropped to keep the cache within its bound; many mean that pods have little in common.",
             )
         )
 

@@ -75,7 +75,7 @@ def from_configuration(config: _MAPPING, *, scheduler_name: str) -> profile.Prof
         raise errors.InputError("kind", problem=f"is {config['kind']}", remedy="say KubeSchedulerConfiguration")
     if config.get("extenders"):
         raise errors.InputError("extenders", problem="are not supported", remedy="leave them out")
-    profiles = _listed(config.get("profiles") or [], "profiles")
+    profiles = _listed(config.get("profiles"), "profiles")
     if not profiles:
         return profile.Profile(scheduler_name=scheduler_name)
     named = [(index, entry) for index, entry in enumerate(profiles) if entry.get("schedulerName") == scheduler_name]
@@ -88,16 +88,16 @@ def from_configuration(config: _MAPPING, *, scheduler_name: str) -> profile.Prof
 
 def _profile(entry: _MAPPING, place: str, scheduler_name: str) -> profile.Profile:
     _known(entry, {"schedulerName", "percentageOfNodesToScore", "plugins", "pluginConfig"}, place)
-    weights, disabled = _plugins(_mapped(entry.get("plugins") or {}, f"{place}.plugins"), f"{place}.plugins")
+    weights, disabled = _plugins(_mapped(entry.get("plugins"), f"{place}.plugins"), f"{place}.plugins")
     settings = profile.Profile(
         scheduler_name=str(entry.get("schedulerName") or scheduler_name),
         weights=weights,
         disabled=disabled,
     )
-    for index, plugin in enumerate(_listed(entry.get("pluginConfig") or [], f"{place}.pluginConfig")):
+    for index, plugin in enumerate(_listed(entry.get("pluginConfig"), f"{place}.pluginConfig")):
         here = f"{place}.pluginConfig[{index}]"
         _known(plugin, {"name", "args"}, here)
-        args = _mapped(plugin.get("args") or {}, f"{here}.args")
+        args = _mapped(plugin.get("args"), f"{here}.args")
         settings = _with_arguments(settings, str(plugin.get("name", "")), args, f"{here}.args")
     return settings
 
@@ -108,10 +108,10 @@ def _plugins(plugins: _MAPPING, place: str) -> tuple[dict[str, int], frozenset[s
     disabled: set[str] = set()
     for point, raw in plugins.items():
         here = f"{place}.{point}"
-        chosen = _mapped(raw or {}, here)
+        chosen = _mapped(raw, here)
         _known(chosen, {"enabled", "disabled"}, here)
-        off = [str(entry.get("name", "")) for entry in _listed(chosen.get("disabled") or [], f"{here}.disabled")]
-        on = _listed(chosen.get("enabled") or [], f"{here}.enabled")
+        off = [str(entry.get("name", "")) for entry in _listed(chosen.get("disabled"), f"{here}.disabled")]
+        on = _listed(chosen.get("enabled"), f"{here}.enabled")
         if point not in _POINTS:
             if off or on:
                 raise errors.InputError(here, problem="can not be changed here", remedy="leave it out")
@@ -162,7 +162,7 @@ def _with_arguments(settings: profile.Profile, name: str, args: _MAPPING, place:
 
 def _with_fit(settings: profile.Profile, args: _MAPPING, place: str) -> profile.Profile:
     _known(args, {"ignoredResources", "ignoredResourceGroups", "scoringStrategy"}, place)
-    strategy = _mapped(args.get("scoringStrategy") or {}, f"{place}.scoringStrategy")
+    strategy = _mapped(args.get("scoringStrategy"), f"{place}.scoringStrategy")
     _known(strategy, {"type", "resources", "requestedToCapacityRatio"}, f"{place}.scoringStrategy")
     if strategy.get("type", "LeastAllocated") != "LeastAllocated":
         problem = f"{strategy['type']} is not supported"
@@ -193,7 +193,7 @@ def _with_affinity(settings: profile.Profile, args: _MAPPING, place: str) -> pro
 
 def _resources(raw: object, place: str) -> profile.ResourceWeights:
     found = []
-    for index, entry in enumerate(_listed(raw or [], place)):
+    for index, entry in enumerate(_listed(raw, place)):
         _known(entry, {"name", "weight"}, f"{place}[{index}]")
         if not isinstance(entry.get("name"), str) or not entry["name"]:
             raise errors.InputError(f"{place}[{index}].name", problem="is missing", remedy="say e.g. cpu")
@@ -212,12 +212,18 @@ def _known(mapping: _MAPPING, fields: typing.AbstractSet[str], place: str) -> No
 
 
 def _mapped(value: object, place: str) -> _MAPPING:
+    """A mapping; nothing stands for the empty one."""
+    if value is None:
+        return {}
     if not isinstance(value, dict):
         raise errors.InputError(place, problem="is not a mapping", remedy="see KubeSchedulerConfiguration")
     return value
 
 
 def _listed(value: object, place: str) -> list[_MAPPING]:
+    """A list of mappings; nothing stands for the empty one."""
+    if value is None:
+        return []
     if not isinstance(value, list):
         raise errors.InputError(place, problem="is not a list", remedy="see KubeSchedulerConfiguration")
     return [_mapped(entry, f"{place}[{index}]") for index, entry in enumerate(value)]

@@ -33,7 +33,9 @@ class Observer(typing.Protocol):
         ...
 
     def relist(self, resource: str, reason: str) -> None:
-        """A list was taken whole: `start`, `expired`, `refused` (the server would not resume) or `resync`."""
+        """A list was taken whole: at the `start`, or because our place was `expired`, `refused`, or `silent` for too
+        long, or for a `resync`.
+        """
         ...
 
     def watch_failure(self, resource: str) -> None:

@@ -5,8 +5,9 @@ A list, then a watch from the version it showed, for as long as the program runs
 store applies them; nobody else needs to know that lists and watches exist. The patch with sequence 1 says hello:
 whoever applies it opens the epoch first.
 
-Between lists the watch is resumed where it ended, after every kind of end. A list is made anew only when the server no
-longer holds that place (410, as a status or as an event), when it refuses the place repeatedly, or when `resync` asks.
+Between lists the watch is resumed where it ended, after every kind of end. A list is made anew only when the server
+no longer holds that place (410, as a status or as an event), when it refuses the place or is silent there, or when
+`resync` asks.
 
 Invariants: an object that went away unseen is removed after the next list, so no delete is lost; a deletion of an
 earlier object does not remove its successor of the same name; an object that can not be read is counted, logged once
@@ -35,6 +36,11 @@ WATCH_S = (300.0, 600.0)
 """How long the server is to hold a watch; at random, so that not all end together."""
 BACKOFF_S = (0.5, 10.0)
 """First and greatest wait between attempts. Short, since pods wait as well."""
+SILENCE_S = clients.STALL_S
+"""A watch that begins and says nothing for so long may never say anything: after a restored backup our place lies in
+the future, and the server waits there without a word (seen on 1.36)."""
+RESYNC_S = (1.0, 60.0)
+"""First and greatest wait between lists that were asked for: who asks for one after another has a lasting problem."""
 REFUSALS_MAX = 3
 """So many refusals in a row to resume, and the place is given up."""
 _TRANSIENT = frozenset({0, 401, 403, 429, 502, 503})
@@ -99,6 +105,7 @@ class Reflector(typing.Generic[Body]):
         self.progress = progress.Progress(resource.name, clock=clock, observer=observer)
         self._client = client
         self._inbox = inbox
+        self._clock = clock
         self._rng = rng
         self._backoff = backoff.Backoff(first_s=BACKOFF_S[0], most_s=BACKOFF_S[1], rng=rng)
         self._query = {"fieldSelector": resource.fields} if resource.fields else {}
@@ -111,6 +118,12 @@ class Reflector(typing.Generic[Body]):
         """Why the next step is a list, in the words of `Observer.relist`; empty when it is a watch."""
         self._refusals = 0
         self._watch: streams.Watch | None = None
+        self._begun = False
+        """Whether the watch of this step was let in."""
+        self._word_at = 0.0
+        """When the server last told anything of the objects; bookmarks count, an open watch does not."""
+        self._resyncs = backoff.Backoff(first_s=RESYNC_S[0], most_s=RESYNC_S[1], rng=rng)
+        self._resynced_at = float("-inf")
         self._asked = ""
         """Why somebody asked for a list; empty when nobody did."""
         self._hurry = asyncio.Event()
@@ -130,12 +143,13 @@ class Reflector(typing.Generic[Body]):
         """Number of the present list and of what followed it."""
         return self._epoch
 
-    def resync(self, reason: str, *, epoch: int) -> None:
-        """List again at once, and send everything: whoever applies the patches has lost track in this epoch.
+    def resync(self, reason: str, *, epoch: int = 0) -> None:
+        """List again and send everything: who applies the patches has lost track in this epoch (0: the present one).
 
-        Asking again for an epoch that is over changes nothing, so that every refused patch may ask.
+        At once if it is the first time in a while. Asking for an epoch that is over changes nothing, so that every
+        refused patch may ask.
         """
-        if epoch != self._epoch:
+        if epoch not in {0, self._epoch}:
             return
         self._asked = reason
         self._hurry.set()
@@ -145,11 +159,8 @@ class Reflector(typing.Generic[Body]):
     async def step(self) -> None:
         """One list or one watch, and the wait after it when it failed."""
         self._hurry.clear()
-        detail = ""
-        if self._asked:
-            self._relist, detail, self._asked = "resync", self._asked, ""
-            # Nothing is taken to be in the store any more, but what is gone must still be removed from it.
-            self._known = {key: Known(known.uid, "") for key, known in self._known.items()}
+        self._begun = False
+        detail = await self._doubt() if self._asked else ""
         try:
             if self._relist:
                 await self._list(self._relist, detail)
@@ -158,12 +169,26 @@ class Reflector(typing.Generic[Body]):
         except errors.ClusterError as error:
             await self._rest(error)
 
+    async def _doubt(self) -> str:
+        """Take nothing to be in the store any more; what is gone must still be removed from it. Return why."""
+        now = self._clock.monotonic()
+        if now - self._resynced_at > 2 * RESYNC_S[1]:
+            self._resyncs.reset()
+        else:
+            await asyncio.sleep(self._resyncs.next())
+        self._resynced_at = self._clock.monotonic()
+        self._known = {key: Known(known.uid, "") for key, known in self._known.items()}
+        self._relist, asked, self._asked = "resync", self._asked, ""
+        return asked
+
     async def _rest(self, error: errors.ClusterError) -> None:
         """Wait for as long as it takes, and decide whether to go on where the watch was."""
         if self._asked:
             return
         if isinstance(error, errors.ExpiredError):
             self._relist = "expired"
+        elif self._begun and self._clock.monotonic() - self._word_at >= SILENCE_S:
+            self._relist = "silent"
         elif error.reason == streams.TOO_LONG:
             self._relist = "refused"
         elif error.status not in _TRANSIENT:
@@ -209,6 +234,7 @@ class Reflector(typing.Generic[Body]):
                 changed += len(patch.vertices)
                 await self._send(patch)
             self.progress.heard()
+            self._word_at = self._clock.monotonic()
             self._version = page.metadata.resource_version
         return seen, changed
 
@@ -228,10 +254,11 @@ class Reflector(typing.Generic[Body]):
             if self._asked:
                 # While it was being opened there was nothing to close.
                 return
-            self._watch = watch
+            self._watch, self._begun = watch, True
             try:
                 self.progress.heard()
                 while (lines := await watch.read()) is not None:
+                    self._word_at = self._clock.monotonic()
                     for start in range(0, len(lines), ROWS_MAX):
                         await self._apply(lines[start : start + ROWS_MAX])
                     heard = True

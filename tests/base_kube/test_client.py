@@ -155,7 +155,9 @@ async def test_a_watch_that_does_not_begin_is_given_up() -> None:
 async def test_a_refused_watch_says_why() -> None:
     """Status and words are those of the answer."""
     async with apiserver.FakeApiServer() as server, server.client() as client:
-        with pytest.raises(errors.UnreachableError, match="504 Too large resource version: 5000"):
+        server.faults.refuse("GET", PODS, 400, message="no such place")
+
+        with pytest.raises(errors.ClusterError, match="watch /api/v1/pods: 400 no such place"):
             async with client.watch(PODS, {"watch": "true", "resourceVersion": "5000"}):
                 pytest.fail("it has begun")
 

@@ -279,8 +279,6 @@ class FakeApiServer:
         query: Mapping[str, str],
     ) -> web.StreamResponse:
         since = int(query.get("resourceVersion") or 0)
-        if since > self.storage.version:
-            raise storage.Refusal(504, "Timeout", f"Too large resource version: {since}", retry_after_s=1)
         if 0 < since < self.storage.compacted and not self.expired_by_event:
             raise storage.Refusal(410, "Expired", f"too old resource version: {since} ({self.storage.compacted})")
         response = web.StreamResponse(headers={"Content-Type": "application/json"})

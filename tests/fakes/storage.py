@@ -77,7 +77,7 @@ class Storage:
         #: The version of the last change.
         self.version = 1000
         #: A watch or a page from before this version is refused as expired.
-        self.compacted = 0
+        self.compacted = self.version
         self.history: list[Change] = []
         #: Called after every change.
         self.on_change: Callable[[], None] = lambda: None
@@ -150,14 +150,19 @@ class Storage:
         """Remove the object; a bound pod with a grace period is only marked, as a kubelet has to end it first."""
         before = self.get(key)
         options = options or {}
-        _require_same(key, before, options.get("preconditions") or {})
+        wanted = (options.get("preconditions") or {}).get("uid", before["metadata"]["uid"])
+        if wanted != before["metadata"]["uid"]:
+            told = f"the UID in the precondition ({wanted}) does not match the UID in record"
+            raise Refusal(409, "Conflict", f'Operation cannot be fulfilled on {key.resource} "{key.name}": {told}')
         grace = options.get("gracePeriodSeconds")
         if grace is None:
             grace = before.get("spec", {}).get("terminationGracePeriodSeconds", 30)
-        if key.collection == PODS and before["spec"].get("nodeName") and grace > 0:
+        if key.collection == PODS and before["spec"].get("nodeName"):
             marked = copy.deepcopy(before)
             marked["metadata"]["deletionTimestamp"] = CREATED_AT
-            return self._store(key, marked)
+            before = self._store(key, marked)
+            if grace > 0:
+                return before
         del self._objects[key]
         self.version += 1
         last = copy.deepcopy(before)
@@ -169,7 +174,8 @@ class Storage:
         """Assign a pod to a node. The node need not exist: the real server does not look either."""
         node = binding.get("target", {}).get("name")
         if not node:
-            raise Refusal(422, "Invalid", "target.name: Required value")
+            # The real server's own words, which it gives no better status.
+            raise Refusal(500, "", "target.name: Required value")
         pod = self.get(key)
         _require_same(key, pod, binding.get("metadata", {}), resource="pods/binding")
         problem = ""

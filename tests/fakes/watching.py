@@ -70,6 +70,8 @@ class Watch:
         self._ends_s = float(query.get("timeoutSeconds") or 1800)
         self._wake = asyncio.Event()
         self._ended = False
+        #: The place lies in the future: the real server begins, and waits for it without a word.
+        self._early = self._sent > stored.version
 
     async def serve(self) -> None:
         """Send what happens until the agreed time is over or a test ends it."""
@@ -86,7 +88,7 @@ class Watch:
                 async with asyncio.timeout_at(min(end, bookmark)):
                     await self._wake.wait()
             except TimeoutError:
-                if self.live and self._bookmarks:
+                if self.live and self._bookmarks and not self._early:
                     await self.bookmark()
                 bookmark = loop.time() + BOOKMARK_PERIOD_S
                 if loop.time() >= end:
@@ -98,6 +100,8 @@ class Watch:
 
     async def catch_up(self) -> None:
         """Send every change that has not been sent; an ERROR when some of them are forgotten."""
+        if self._early:
+            return
         if self._sent < self._storage.compacted:
             await self.error(410, "Expired", f"too old resource version: {self._sent} ({self._storage.compacted})")
             return

@@ -172,6 +172,17 @@ async def test_asking_again_for_a_resync_of_an_epoch_that_is_over_changes_nothin
 
 
 @virtual.timed
+async def test_who_asks_for_one_resync_after_another_gets_them_ever_more_slowly() -> None:
+    """A patch that is refused for what it says is refused again after every list."""
+    async with apiserver.FakeApiServer() as server, server.client() as client, mirror.following_pods(client) as pods:
+        for _ in range(600):
+            await asyncio.sleep(1)
+            pods.reflector.resync("a patch was refused")
+
+        assert 10 <= pods.counts["pods relist resync"] <= 30
+
+
+@virtual.timed
 async def test_a_pod_made_anew_under_its_name_while_nobody_watched_is_removed_first() -> None:
     """Another uid is another pod, and edges of the old one must not stay: removed and set in one patch."""
     async with apiserver.FakeApiServer() as server, server.client() as client, mirror.following_pods(client) as pods:

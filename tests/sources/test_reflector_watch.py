@@ -40,7 +40,7 @@ async def test_events_become_vertices_that_are_set_and_removed() -> None:
         await pods.mirror.until()
 
         assert ["n1"] == seen
-        assert {"pods ADDED": 1, "pods MODIFIED": 1, "pods DELETED": 1, "pods relist start": 1} == pods.counts
+        assert {"pods ADDED": 1, "pods MODIFIED": 2, "pods DELETED": 1, "pods relist start": 1} == pods.counts
 
 
 @virtual.timed

@@ -3,8 +3,8 @@
 Path, query and body come in; the body of the answer goes out as bytes, for `wire` to decode. `lists` and `reflector`
 read through it, `action` writes through it.
 
-One aiohttp session with connections kept alive serves all. Compression is declined: decoding gzip costs more time than
-a local network saves (measured), and on a watch it delays events until a block is full.
+One aiohttp session with connections kept alive serves all. Compression is declined: it made a list of 5,000 pods take
+140 ms instead of 110 (measured on loopback), and on a watch it delays events until a block is full.
 
 Invariants: every wait has a limit; every failure is a `ClusterError`; a request is sent again by itself only after a
 401, when it can not have taken effect.
@@ -138,7 +138,9 @@ class Client:
                     response = await self._open(stack, renewed, path, query, stall_s=stall_s)
             if response.status != 200:
                 raise await self._refusal(response, what=what)
-            yield streams.Watch(response, what=what, bytes_max=streams.LINE_BYTES_MAX)
+            watch = streams.Watch(response, what=what, bytes_max=streams.LINE_BYTES_MAX)
+            stack.callback(watch.close)
+            yield watch
 
     async def _open(
         self,

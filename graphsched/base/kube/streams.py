@@ -80,5 +80,9 @@ class Watch:
         return None
 
     def close(self) -> None:
-        """Break it off: whoever reads gets an `UnreachableError`."""
+        """Break it off without a farewell; whoever reads gets an `UnreachableError`. After its end a no-op."""
+        connection = self._response.connection
+        if connection is not None and connection.transport is not None:
+            # A farewell over TLS would wait for a server that is still sending.
+            connection.transport.abort()
         self._response.close()

@@ -1,9 +1,10 @@
 """Classes: pods that no constraint or score can tell apart share one cached answer.
 
-A class keeps, for every row, whether the node passes and what it scores. When a pod of the class comes up, only the rows
-that changed since the last one are evaluated again (`columns.changed`); after a bind that is one row. What depends on the
-node object alone is evaluated again only for rows that were reshaped. Normalised scores are scaled anew when the greatest
-raw score among passing nodes has moved. Nominated pods and other pods' anti-affinity are not part of it: see `cycle`.
+A class keeps, for every row, whether the node passes and what it scores. When a pod of the class comes up, only the
+rows that changed since the last one are evaluated again (`columns.changed`); after a bind that is one row. What depends
+on the node object alone is evaluated again only for rows that were reshaped. Normalised scores are scaled anew when the
+greatest raw score among passing nodes has moved. Nominated pods and other pods' anti-affinity are not part of it: see
+`cycle`.
 
 Law, tested: whatever happened in between, a class brought up to date equals one built fresh.
 """
@@ -24,8 +25,8 @@ from graphsched.decision.scoring import scores
 from graphsched.graph import view
 
 RANK_SPAN = 1 << 24
-"""Rows a key can tell apart. A key is total · RANK_SPAN + (RANK_SPAN − 1 − rank): its greatest element is the best node,
-the first by name among equals."""
+"""Rows a key can tell apart. A key is total · RANK_SPAN + (RANK_SPAN − 1 − rank): its greatest element is the best
+node, the first by name among equals."""
 
 _ALL = slice(None)
 _INCREMENTAL_SHARE = 4
@@ -39,6 +40,8 @@ class Statistics(msgspec.Struct):
     builds: int = 0
     rows: int = 0
     evictions: int = 0
+    predicate_calls: int = 0
+    """Checks that the walks evaluated, each over all the rows asked about; at most one for each vertex of the DAG."""
 
 
 class Class:
@@ -70,16 +73,16 @@ class Class:
         columns = graph.columns
         if self._layout != columns.layout or self._images != graph.images.version:
             # Every rank, and every score that counts nodes or holders of an image, may have moved.
-            self._build(graph)
+            statistics.predicate_calls += self._build(graph)
             statistics.builds += 1
             statistics.rows += columns.capacity
         elif self._seen != graph.generation:
             dirty = np.flatnonzero(columns.changed > self._seen)
             if len(dirty) * _INCREMENTAL_SHARE > columns.capacity:
-                self._build(graph)
+                statistics.predicate_calls += self._build(graph)
                 statistics.builds += 1
             elif len(dirty):
-                self._update(graph, dirty)
+                statistics.predicate_calls += self._update(graph, dirty)
                 statistics.hits += 1
             else:
                 statistics.hits += 1
@@ -88,7 +91,8 @@ class Class:
             statistics.hits += 1
         self._seen = graph.generation
 
-    def _build(self, graph: view.View) -> None:
+    def _build(self, graph: view.View) -> int:
+        """Evaluate everything; returns the number of checks in the walk."""
         columns = graph.columns
         self._layout = columns.layout
         self._images = graph.images.version
@@ -101,8 +105,10 @@ class Class:
         self.totals: trace.Scores = np.zeros(columns.capacity, np.int64)
         self.key: trace.Scores = np.full(columns.capacity, -1, np.int64)
         self._sum_up(graph, _ALL)
+        return len(self._static) + len(self._dynamic)
 
-    def _update(self, graph: view.View, rows: npt.NDArray[np.intp]) -> None:
+    def _update(self, graph: view.View, rows: npt.NDArray[np.intp]) -> int:
+        """Evaluate these rows; returns the number of checks in the walk."""
         reshaped = rows[graph.columns.reshaped[rows] > self._seen]
         if len(reshaped):
             self._allowed[reshaped] = walk.mask(graph, self.subject, self._static, reshaped)
@@ -114,6 +120,7 @@ class Class:
             if not plain.static or len(reshaped):
                 values[rows] = plain.raw(graph, self.subject, rows) * self._weight(plain)
         self._sum_up(graph, rows)
+        return len(self._dynamic) + (len(self._static) if len(reshaped) else 0)
 
     def _sum_up(self, graph: view.View, rows: check.Rows) -> None:
         """Totals and keys of these rows, or of all when the scale of a normalised score has moved."""

@@ -1,7 +1,7 @@
 """Attributes of nodes as dictionary-encoded columns: labels, taints, declared features, GPU models.
 
-A constraint on labels is a question about a few distinct values, not about thousands of nodes: it is asked once for each
-value and the answers are spread over the nodes by one indexed read. `store` writes, `decision/constraints` asks.
+A constraint on labels is a question about a few distinct values, not about thousands of nodes: it is asked once for
+each value and the answers are spread over the nodes by one indexed read. `store` writes, `decision/constraints` asks.
 """
 
 from __future__ import annotations

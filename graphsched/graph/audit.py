@@ -1,8 +1,8 @@
 """The audit: is everything that is derived what it should be?
 
-`differences` builds a second store from the vertices and edges of the first and compares what was derived in both. It is
-the slow, obvious way to the state that `store` keeps in step incrementally; the laws call it after every random sequence
-of patches, and the running scheduler calls it on request.
+`differences` builds a second store from the vertices and edges of the first and compares what was derived in both. It
+is the slow, obvious way to the state that `store` keeps in step incrementally; the laws call it after every random
+sequence of patches, and the running scheduler calls it on request.
 """
 
 from __future__ import annotations

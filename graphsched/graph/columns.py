@@ -4,8 +4,8 @@
 ones hold a node and nothing outside this process ever sees a row number. Amounts are int64 (milli-CPU, bytes, devices):
 a float would lose bytes, and sums must return to where they were when a pod leaves.
 
-`changed` holds, for every row, the generation that last touched it. A class cache compares it with the generation it has
-seen: that is the whole of the dirty-row bookkeeping, and one vector compare at 5,000 nodes costs 3 µs.
+`changed` holds, for every row, the generation that last touched it. A class cache compares it with the generation it
+has seen: that is the whole of the dirty-row bookkeeping, and one vector compare at 5,000 nodes costs 3 µs.
 """
 
 from __future__ import annotations

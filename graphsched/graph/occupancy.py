@@ -1,7 +1,7 @@
 """What on a node is taken piece by piece rather than by amount: host ports, shareable GPUs, and the images it holds.
 
-`store` writes; `decision` asks which rows are blocked, which devices have room, how widely an image is spread. All three
-are sparse or small, so they live beside the columns instead of among them.
+`store` writes; `decision` asks which rows are blocked, which devices have room, how widely an image is spread. All
+three are sparse or small, so they live beside the columns instead of among them.
 """
 
 from __future__ import annotations

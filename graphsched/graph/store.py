@@ -1,8 +1,8 @@
 """The store: what is. One writer, one door.
 
 Patches come in from `sources/` and, as outcomes, from `action/`; `apply` checks a patch whole, changes the graph whole
-and returns what happened as a value. What is stored are the vertices and edges; columns, ports, devices, images, topology
-and the term index are derived from them and kept in step here, so that `decision/` can ask in vectors.
+and returns what happened as a value. What is stored are the vertices and edges; columns, ports, devices, images,
+topology and the term index are derived from them and kept in step here, so that `decision/` can ask in vectors.
 
 Invariants, checked by `audit` and by the laws:
 - a pod counts on the node it is bound to, or else on the node a `runs` edge promises to the same UID, or nowhere;

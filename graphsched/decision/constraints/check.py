@@ -1,8 +1,8 @@
 """The contract of a check: one vertex of the constraint DAG.
 
 A check answers for many nodes at once. `passes` is the fast question, asked on every decision; `refusals` is the full
-one, asked when nothing fits or somebody wants to know why. Both must agree: a node passes exactly when no refusal covers
-it (a property in the tests).
+one, asked when nothing fits or somebody wants to know why. Both must agree: a node passes exactly when no refusal
+covers it (a property in the tests).
 """
 
 from __future__ import annotations

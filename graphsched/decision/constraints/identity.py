@@ -1,7 +1,7 @@
 """Constraints on the node object alone: cordon, name, taints, affinity, declared features.
 
-Their answers change only when the node object does, so a class computes them once and again for rows that were reshaped.
-Semantics: kube-scheduler's plugins of the same names.
+Their answers change only when the node object does, so a class computes them once and again for rows that were
+reshaped. Semantics: kube-scheduler's plugins of the same names.
 """
 
 from __future__ import annotations

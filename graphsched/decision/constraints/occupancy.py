@@ -1,8 +1,8 @@
 """Constraints on what is left on a node: resources, host ports, shareable GPUs.
 
 Their answers change with every pod that comes or goes, for the rows it touches. Semantics of the first two:
-kube-scheduler's NodeResourcesFit and NodePorts; the third is the device ledger, where a fraction of a GPU must come from
-one device.
+kube-scheduler's NodeResourcesFit and NodePorts; the third is the device ledger, where a fraction of a GPU must come
+from one device.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The topological walk over the constraint DAG.
 
-The vertices are the checks that apply to a pod, the edges say which check is worth running before which. The walk visits
-each vertex once and evaluates it over all nodes as a vector, so a decision makes at most |V| + |E| predicate calls
-whatever the number of nodes. The order is free where only the mask counts; where reasons are wanted, `attribute` goes
-through the checks in kube-scheduler's order and charges each node to the first check that refuses it.
+The vertices are the checks that apply to a pod, the edges say which check is worth running before which. The walk
+visits each vertex once and evaluates it over all nodes as a vector, so a decision makes at most |V| + |E| predicate
+calls whatever the number of nodes. The order is free where only the mask counts; where reasons are wanted, `attribute`
+goes through the checks in kube-scheduler's order and charges each node to the first check that refuses it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The cycle: one pod, one view, one decision.
 
-`app/loop` and `app/simulate` call `decide`; `evaluate` is the same question with every node's answer written out. All the
-branches live here, the vectors in `constraints`, `scoring` and `classes`. Nothing is read but the view, nothing is
+`app/loop` and `app/simulate` call `decide`; `evaluate` is the same question with every node's answer written out. All
+the branches live here, the vectors in `constraints`, `scoring` and `classes`. Nothing is read but the view, nothing is
 changed but the class cache, and equal input gives equal output: ties go to the first node by name.
 """
 
@@ -43,7 +43,7 @@ class Decider:
         """
         if not graph.columns.rows:
             return _nowhere(graph, pod, trace.Diagnosis(nodes=0))
-        refused = prefilter(pod)
+        refused = prefilter(pod, self.settings)
         if refused is not None:
             return _nowhere(graph, pod, _whole(graph, refused))
         found = self.classes.get(graph, pod.spec)
@@ -79,7 +79,7 @@ class Decider:
         """
         if not graph.columns.rows:
             return trace.Evaluation(pod.key, graph.generation, {}, None, (), trace.Diagnosis(nodes=0))
-        refused = prefilter(pod)
+        refused = prefilter(pod, self.settings)
         if refused is not None:
             return _refused_whole(graph, pod, refused)
         attributed = self._attribute(graph, pod)
@@ -99,7 +99,7 @@ class Decider:
                 verdicts[name] = trace.Verdict(status.Status(code, attributed.reasons(row), by))
         top = max((verdict.total for verdict in verdicts.values() if verdict.status.ok), default=None)
         best = tuple(name for name, verdict in verdicts.items() if verdict.status.ok and verdict.total == top)
-        diagnosis = None if best else _diagnosis(graph, pod, attributed)
+        diagnosis = None if best else self._diagnosis(graph, pod, attributed)
         return trace.Evaluation(pod.key, graph.generation, verdicts, None, best, diagnosis)
 
     def _outside(self, graph: view.View, pod: pods.Pod, crowded: view.View | None) -> trace.Mask | None:
@@ -118,12 +118,27 @@ class Decider:
             allowed[rows] &= walk.mask(crowded, subject, planned, rows)
         return allowed
 
+    def _diagnosis(self, graph: view.View, pod: pods.Pod, attributed: walk.Attributed) -> trace.Diagnosis:
+        counts: dict[str, int] = {}
+        for refusals in attributed.refusals:
+            for refusal in refusals:
+                counts[refusal.reason] = counts.get(refusal.reason, 0) + int(np.count_nonzero(refusal.mask))
+        plugins = {plugin for plugin in attributed.plugins if plugin}
+        if _pinned(pod.spec, self.settings):
+            plugins.add(names.NODE_AFFINITY)
+        return trace.Diagnosis(
+            nodes=len(graph.columns.rows),
+            reasons=tuple(sorted(counts.items(), key=lambda entry: f"{entry[1]} {entry[0]}")),
+            plugins=tuple(sorted(plugins)),
+            helpful=bool((attributed.codes == status.Code.UNSCHEDULABLE).any()),
+        )
+
     def _diagnose(self, graph: view.View, pod: pods.Pod) -> trace.Diagnosis:
-        return _diagnosis(graph, pod, self._attribute(graph, pod))
+        return self._diagnosis(graph, pod, self._attribute(graph, pod))
 
     def _attribute(self, graph: view.View, pod: pods.Pod) -> walk.Attributed:
         crowded = _with_nominated(graph, pod)
-        return walk.attribute(crowded or graph, self._subject(pod), [_Narrowed(pod.nominated), *self._enabled()])
+        return walk.attribute(crowded or graph, self._subject(pod), self._in_order(pod))
 
     def _scores(self, graph: view.View, pod: pods.Pod, passed: trace.Mask) -> dict[str, trace.Scores]:
         """Plugin → weighted normalised score a row, for the plugins that do not skip."""
@@ -139,7 +154,7 @@ class Decider:
         return by_plugin
 
     def _scoring_error(self, pod: pods.Pod) -> status.Status | None:
-        """What keeps nodes from being scored; kube-scheduler finds it only where it has more than one to choose from."""
+        """What keeps nodes from being scored; kube-scheduler finds it only where it has several to choose from."""
         unreadable = any(preferred.weight and not preferred.term.valid for preferred in pod.spec.preferred)
         if not unreadable or not self.settings.weights.get(names.NODE_AFFINITY):
             return None
@@ -149,6 +164,11 @@ class Decider:
     def _subject(self, pod: pods.Pod) -> check.Subject:
         joined = classes.subject_of(pod.spec, self.settings)
         return msgspec.structs.replace(joined, namespace=pod.namespace, labels=pod.labels)
+
+    def _in_order(self, pod: pods.Pod) -> list[check.Check]:
+        """The checks that charge a node, first to last."""
+        pinned = _pinned(pod.spec, self.settings)
+        return [_Narrowed(pinned, pod.nominated), *self._enabled()] if pinned else self._enabled()
 
     def _enabled(self) -> list[check.Check]:
         return [each for each in walk.IN_ORDER if each.plugin not in self.settings.disabled]
@@ -165,17 +185,17 @@ class _Narrowed:
     after: tuple[str, ...] = ()
     reason = f"node(s) didn't satisfy plugin(s) [{names.NODE_AFFINITY}]"
 
-    def __init__(self, nominated: str) -> None:
-        self._nominated = nominated
+    def __init__(self, pinned: frozenset[str], nominated: str) -> None:
+        self._looked_at = {*pinned, nominated}
 
-    def applies(self, subject: check.Subject) -> bool:
-        """Where every required term pins names."""
-        return bool(identity.pinned_names(subject.spec.affinity))
+    def applies(self, subject: check.Subject) -> bool:  # noqa: ARG002
+        """Always: it is made only where every required term pins names."""
+        return True
 
-    def passes(self, graph: view.View, subject: check.Subject, rows: check.Rows) -> trace.Mask:
+    def passes(self, graph: view.View, subject: check.Subject, rows: check.Rows) -> trace.Mask:  # noqa: ARG002
         """Bool for each row: it is one of the pinned nodes, or the nominated one."""
         mask = np.zeros(graph.columns.capacity, np.bool_)
-        for name in (self._nominated, *(identity.pinned_names(subject.spec.affinity) or ())):
+        for name in self._looked_at:
             row = graph.columns.rows.get(name)
             if row is not None:
                 mask[row] = True
@@ -186,16 +206,21 @@ class _Narrowed:
         return [check.Refusal(self.reason, ~self.passes(graph, subject, rows), unresolvable=True)]
 
 
-def prefilter(pod: pods.Pod) -> status.Status | None:
+def prefilter(pod: pods.Pod, settings: profile.Profile) -> status.Status | None:
     """The refusal of the pod as a whole, whatever the nodes; None when they decide."""
     missing = unsupported(pod.spec)
     if missing:
         reasons = tuple(f"graph-scheduler does not support {what} yet" for what in missing)
         return status.Status(status.Code.UNRESOLVABLE, reasons, names.UNSUPPORTED)
-    pinned = identity.pinned_names(pod.spec.affinity)
+    pinned = _pinned(pod.spec, settings)
     if pinned is not None and not pinned:
         return status.Status(status.Code.UNRESOLVABLE, ("pod affinity terms conflict",), names.NODE_AFFINITY)
     return None
+
+
+def _pinned(spec: pods.Spec, settings: profile.Profile) -> frozenset[str] | None:
+    """The node names that PreFilter narrows the search to; None where it does not."""
+    return None if names.NODE_AFFINITY in settings.disabled else identity.pinned_names(spec.affinity)
 
 
 def unsupported(spec: pods.Spec) -> tuple[str, ...]:
@@ -248,20 +273,4 @@ def _whole(graph: view.View, refused: status.Status) -> trace.Diagnosis:
         plugins=() if refused.code is status.Code.ERROR else (refused.by,),
         prefilter=refused,
         helpful=refused.code is status.Code.UNSCHEDULABLE,
-    )
-
-
-def _diagnosis(graph: view.View, pod: pods.Pod, attributed: walk.Attributed) -> trace.Diagnosis:
-    counts: dict[str, int] = {}
-    for refusals in attributed.refusals:
-        for refusal in refusals:
-            counts[refusal.reason] = counts.get(refusal.reason, 0) + int(np.count_nonzero(refusal.mask))
-    plugins = {plugin for plugin in attributed.plugins if plugin}
-    if identity.pinned_names(pod.spec.affinity):
-        plugins.add(names.NODE_AFFINITY)
-    return trace.Diagnosis(
-        nodes=len(graph.columns.rows),
-        reasons=tuple(sorted(counts.items(), key=lambda entry: f"{entry[1]} {entry[0]}")),
-        plugins=tuple(sorted(plugins)),
-        helpful=bool((attributed.codes == status.Code.UNSCHEDULABLE).any()),
     )

@@ -100,8 +100,8 @@ def test_required_affinity_without_terms_is_not_no_affinity() -> None:
     assert () == selectors.node_terms(wire.NodeAffinity(required=wire.NodeSelector()))
 
 
-def test_preferences_that_never_score_are_left_out() -> None:
-    """Weight 0 and the empty preference; one with a parse error stays, as scoring fails on it."""
+def test_preferences_that_never_score_are_kept() -> None:
+    """Weight 0 and the empty preference score nothing, which is not the same as having no preference."""
     broken = wire.NodeTerm(match_expressions=[wire.Requirement("a", "No")])
     fine = wire.NodeTerm(match_expressions=[wire.Requirement("a", "Exists")])
     affinity = wire.NodeAffinity(
@@ -113,7 +113,7 @@ def test_preferences_that_never_score_are_left_out() -> None:
         ],
     )
 
-    assert [(6, False), (7, True)] == [
+    assert [(0, True), (5, True), (6, False), (7, True)] == [
         (entry.weight, entry.term.valid) for entry in selectors.preferred_node_terms(affinity)
     ]
 

@@ -283,9 +283,7 @@ def stores(draw: st.DrawFn) -> store.Store:
 
 profiles = st.builds(
     profile.Profile,
-    disabled=st.sampled_from(
-        (frozenset(), frozenset(), frozenset({"InterPodAffinity"}), frozenset({"NodeResourcesFit"}))
-    ),
+    disabled=st.sampled_from(((), (), ("InterPodAffinity",), ("NodeAffinity",))).map(frozenset),
     allocation=st.sampled_from(
         (
             (("cpu", 1), ("memory", 1)),

@@ -90,7 +90,7 @@ class Cluster:
 # ── what the pod asks for as a whole ───────────────────────────────────────────────────────────────────────────────
 
 
-def before_nodes(pod: pods.Pod) -> status.Status | None:
+def before_nodes(pod: pods.Pod, settings: profile.Profile) -> status.Status | None:
     """The refusal that needs no look at any node."""
     missing = list(pod.spec.claims)
     if pod.spec.pod_affinity or pod.spec.preferred_pod_affinity:
@@ -102,14 +102,14 @@ def before_nodes(pod: pods.Pod) -> status.Status | None:
     if missing:
         words = tuple(f"graph-scheduler does not support {what} yet" for what in sorted(missing))
         return status.Status(UAU, words, "GraphUnsupported")
-    if pinned(pod.spec) == set():
+    if pinned(pod.spec, settings) == set():
         return status.Status(UAU, ("pod affinity terms conflict",), "NodeAffinity")
     return None
 
 
-def pinned(spec: pods.Spec) -> set[str] | None:
+def pinned(spec: pods.Spec, settings: profile.Profile) -> set[str] | None:
     """The only node names that required affinity allows; None where some term names none."""
-    if not spec.affinity:
+    if not spec.affinity or "NodeAffinity" in settings.disabled:
         return None
     allowed: set[str] = set()
     for term in spec.affinity:
@@ -128,7 +128,7 @@ def pinned(spec: pods.Spec) -> set[str] | None:
 
 def refusal(cluster: Cluster, pod: pods.Pod, machine: Machine, settings: profile.Profile) -> status.Status | None:
     """The refusal of the first plugin that does not want the pod on the node."""
-    only = pinned(pod.spec)
+    only = pinned(pod.spec, settings)
     if only is not None and machine.node.name not in {*only, pod.nominated}:
         return status.Status(UAU, ("node(s) didn't satisfy plugin(s) [NodeAffinity]",))
     crowded = cluster.crowded(machine, pod)
@@ -441,7 +441,7 @@ def images_of(node: nodes.Node) -> Iterator[tuple[str, int]]:
 
 def evaluate(cluster: Cluster, pod: pods.Pod, settings: profile.Profile) -> dict[str, trace.Verdict]:
     """Node name → verdict, for every node."""
-    refused = before_nodes(pod)
+    refused = before_nodes(pod, settings)
     if refused is not None:
         return {name: trace.Verdict(refused) for name in sorted(cluster.machines)}
     verdicts: dict[str, trace.Verdict] = {}
@@ -469,16 +469,18 @@ def ranking(verdicts: Mapping[str, trace.Verdict]) -> list[str]:
     )
 
 
-def diagnosis(cluster: Cluster, pod: pods.Pod, verdicts: Mapping[str, trace.Verdict]) -> trace.Diagnosis:
+def diagnosis(
+    cluster: Cluster, pod: pods.Pod, verdicts: Mapping[str, trace.Verdict], settings: profile.Profile
+) -> trace.Diagnosis:
     """Why no node was left, from the verdicts."""
     if not cluster.machines:
         return trace.Diagnosis(nodes=0)
-    refused = before_nodes(pod)
+    refused = before_nodes(pod, settings)
     if refused is not None:
         return trace.Diagnosis(len(verdicts), plugins=(refused.by,), prefilter=refused)
     counts = collections.Counter(reason for verdict in verdicts.values() for reason in verdict.status.reasons)
     plugins = {verdict.status.by for verdict in verdicts.values()} - {""}
-    if pinned(pod.spec):
+    if pinned(pod.spec, settings):
         plugins.add("NodeAffinity")
     return trace.Diagnosis(
         nodes=len(verdicts),

@@ -32,7 +32,7 @@ def assert_decision_follows(
     assert len(ranking) == decision.feasible
     if not ranking:
         assert "" == decision.node
-        assert plain.diagnosis(cluster, pod, verdicts) == decision.diagnosis
+        assert plain.diagnosis(cluster, pod, verdicts, settings) == decision.diagnosis
         return
     assert decision.diagnosis is None
     chosen = pod.nominated if pod.nominated in ranking else ranking[0]
@@ -59,7 +59,7 @@ def test_evaluate_gives_the_verdicts_of_the_plain_loops(
     top = max((verdict.total for verdict in expected.values() if verdict.status.ok), default=None)
     best = tuple(name for name, verdict in expected.items() if verdict.status.ok and verdict.total == top)
     assert best == found.best
-    assert (None if best else plain.diagnosis(cluster, pod, expected)) == found.diagnosis
+    assert (None if best else plain.diagnosis(cluster, pod, expected, settings)) == found.diagnosis
 
 
 @hypothesis.given(

@@ -69,11 +69,12 @@ def node_terms(affinity: wire.NodeAffinity | None) -> tuple[pods.NodeTerm, ...] 
 
 
 def preferred_node_terms(affinity: wire.NodeAffinity | None) -> tuple[pods.PreferredNodeTerm, ...]:
-    """Preferred node affinity without the terms that never score: weight 0, or empty."""
+    """Preferred node affinity. Terms that never score, of weight 0 or empty, are kept: a pod with preferences gets a
+    score for them, be it 0.
+    """
     if affinity is None or not affinity.preferred:
         return ()
-    terms = ((entry.weight, node_term(entry.preference)) for entry in affinity.preferred if entry.weight)
-    return tuple(pods.PreferredNodeTerm(weight, term) for weight, term in terms if not (term.valid and term.empty))
+    return tuple(pods.PreferredNodeTerm(entry.weight, node_term(entry.preference)) for entry in affinity.preferred)
 
 
 def selector(body: wire.LabelSelector | None, field: str) -> labels.Selector | None:

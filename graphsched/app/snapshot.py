@@ -140,7 +140,7 @@ def command(options: Options) -> int:
             counts[body["kind"]] += 1
             write(msgspec.json.encode(body) + b"\n")
 
-        asyncio.run(_capture(lambda: config.load(request), put))
+        asyncio.run(capture(lambda: config.load(request), put))
     told = ", ".join(wording.count(counts[kind], _noun(kind), _noun(kind, plural=True)) for _, kind, _ in RESOURCES)
     terminal.note(f"captured {told} to {'stdout' if options.output == '-' else options.output}")
     return 0
@@ -151,7 +151,7 @@ def _noun(kind: str, *, plural: bool = False) -> str:
     return words + ("es" if words.endswith("s") else "s") if plural else words
 
 
-async def _capture(
+async def capture(
     load: Callable[[], Awaitable[credentials.Credentials]],
     put: Callable[[_Object], None],
 ) -> None:

@@ -121,9 +121,11 @@ async def _listen(program: wiring.Program, settings: configuration.Settings) -> 
     try:
         await program.server.start(host=http.host, port=http.port)
     except OSError as error:
+        # The event loop puts a sentence of its own round the system's words; a failed look-up of a name has no number.
+        told = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
         raise errors.InputError(
             f"{http.host}:{http.port}",
-            problem=f"can not listen there: {(error.strerror or str(error)).lower()}",
+            problem=f"can not listen there: {told.lower()}",
             remedy="choose another --port, or --port 0 for any",
         ) from error
     _log.info("metrics and health at http://%s:%d", http.host, program.server.port)

@@ -77,7 +77,7 @@ def changes(draw: st.DrawFn) -> tuple[store.Store, list[keys.VertexKey], list[tu
     every = sorted(pod.key for pod in graph.all_pods())
     removed = draw(st.lists(st.sampled_from(every), unique=True)) if every else []
     names = st.sampled_from((*clusters.NODE_NAMES, "gone"))
-    added = draw(st.lists(st.tuples(clusters.pod_values(), names), max_size=3, unique_by=lambda entry: entry[0].key))
+    added = draw(st.lists(st.tuples(clusters.pod_values(), names), max_size=3, unique_by=lambda entry: entry[0].name))
     fresh = [
         (pods.Pod(keys.pod_key("fresh", pod.name), spec=pod.spec, held=pod.held, labels=pod.labels), node)
         for pod, node in added

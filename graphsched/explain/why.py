@@ -24,15 +24,16 @@ PLUGIN_TITLES = {
     names.IMAGE_LOCALITY: "image at hand",
 }
 
+_JOINING, _GROWING = "a node joining", "a node joining or growing"
 _WAKES = {
-    names.NODE_RESOURCES_FIT: ("a pod leaving a node it may run on", "a node joining or growing"),
+    names.NODE_RESOURCES_FIT: ("a pod leaving a node it may run on", _GROWING),
     names.GPU_DEVICES: ("a pod giving back GPUs", "a node with GPUs joining"),
-    names.NODE_PORTS: ("a pod giving back the host port", "a node joining"),
-    names.TAINT_TOLERATION: ("a taint going away", "a node joining"),
+    names.NODE_PORTS: ("a pod giving back the host port", _JOINING),
+    names.TAINT_TOLERATION: ("a taint going away", _JOINING),
     names.NODE_UNSCHEDULABLE: ("a node being uncordoned",),
-    names.NODE_AFFINITY: ("a node getting the labels", "a node joining"),
+    names.NODE_AFFINITY: ("a node getting the labels", _JOINING),
     names.NODE_NAME: ("that node joining",),
-    names.INTER_POD_AFFINITY: ("the pods that keep it away leaving", "a node joining"),
+    names.INTER_POD_AFFINITY: ("the pods that keep it away leaving", _JOINING),
     names.NODE_DECLARED_FEATURES: ("a node declaring the feature",),
 }
 
@@ -218,11 +219,13 @@ def _pending(
     since = f" for {wording.duration(base.waiting.seconds)}" if base.waiting else ""
     plugins = evaluation.diagnosis.plugins if evaluation.diagnosis else ()
     wakes = dict.fromkeys(event for plugin in plugins for event in _WAKES.get(plugin, ("any change of the cluster",)))
+    if _GROWING in wakes:
+        wakes.pop(_JOINING, None)
     return msgspec.structs.replace(
         base,
         headline=f"{pod.name} is pending{since}: {dominating(graph, pod, evaluation, base.groups)}.",
         changes=remedies.smallest(graph, pod, evaluation, settings),
-        wakes_on=tuple(wakes) if base.nodes else ("a node joining",),
+        wakes_on=tuple(wakes) if base.nodes else (_JOINING,),
     )
 
 

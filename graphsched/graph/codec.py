@@ -9,7 +9,11 @@ Comes in: patches; untrusted bytes. Goes out: bytes; patches that are well forme
 they mean. Invariants: `decode(encode(p)) == p`; `decode` never raises, whatever the bytes, and builds nothing before
 the whole buffer has been checked; its memory is bounded by the size of the buffer, and that by the limits.
 
-Measured with `python -m benchmarks.codec` on two shared cores, microseconds for 1,000 rows (see there for the numbers).
+`python -m benchmarks.codec` on two shared cores, process time for 1,000 rows beside MessagePack of the same values,
+which checks types and nothing else:
+
+    links   encode 0.72 ms, decode 0.81 ms,  33 kB      MessagePack 0.07 ms, 0.20 ms,  87 kB
+    pods    encode 2.22 ms, decode 2.10 ms, 161 kB      MessagePack 0.44 ms, 1.19 ms, 563 kB
 """
 
 from __future__ import annotations

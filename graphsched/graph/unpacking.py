@@ -294,14 +294,23 @@ class _Builder:
             )
 
     def _links(self) -> typing.Iterator[tuple[keys.EdgeID, relations.Edge]]:
-        for latency_ms, bandwidth_mbps, health, source, target in self._rows["links"].tolist():
-            edge = keys.EdgeID(self._key(source), self._key(target), keys.EdgeKind.LINK)
-            yield edge, relations.Link(latency_ms, bandwidth_mbps, health)
+        rows = self._rows["links"]
+        values = map(
+            relations.Link,
+            rows["latency_ms"].tolist(),
+            rows["bandwidth_mbps"].tolist(),
+            rows["health"].tolist(),
+        )
+        return zip(self._edge_ids("links", keys.EdgeKind.LINK), values, strict=True)
 
     def _runs(self) -> typing.Iterator[tuple[keys.EdgeID, relations.Edge]]:
-        for source, target, uid, devices in self._rows["runs"].tolist():
-            edge = keys.EdgeID(self._key(source), self._key(target), keys.EdgeKind.RUNS)
-            yield edge, relations.Runs(self._texts[uid], self._devices[devices])
+        devices = [self._devices[number] for number in self._rows["runs"]["devices"].tolist()]
+        values = map(relations.Runs, self._column("runs", "uid"), devices)
+        return zip(self._edge_ids("runs", keys.EdgeKind.RUNS), values, strict=True)
+
+    def _edge_ids(self, name: str, kind: keys.EdgeKind) -> typing.Iterator[keys.EdgeID]:
+        source, target = (map(keys.VertexKey, self._column(name, end)) for end in ("source", "target"))
+        return map(keys.EdgeID, source, target, itertools.repeat(kind))
 
     def _cut(self) -> typing.Iterator[keys.EdgeID]:
         for source, target, kind in self._rows["cut"].tolist():

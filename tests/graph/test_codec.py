@@ -37,7 +37,7 @@ def example() -> delta.Patch:
     node = nodes.Node(
         "n1",
         "u1",
-        labels=(("topology.kubernetes.io/zone", "a"),),
+        labels=(("app", "x"), ("topology.kubernetes.io/zone", "a")),
         taints=(nodes.Taint("gpu", "", "NoSchedule"),),
         allocatable=(("cpu", 4000), ("memory", 1 << 35)),
         images=(nodes.Image(("app:1", "app@sha256:0"), 1 << 20),),
@@ -243,6 +243,15 @@ def twice(name: str) -> typing.Callable[[wire.Tables], None]:
     return damage
 
 
+def swapped(name: str) -> typing.Callable[[wire.Tables], None]:
+    """Damage: exchange the first two rows of a vector, which belong to one set."""
+
+    def damage(tables: wire.Tables) -> None:
+        tables.rows[name][[0, 1]] = tables.rows[name][[1, 0]]
+
+    return damage
+
+
 BIG = (1 << 32) - 1
 
 
@@ -261,6 +270,8 @@ BIG = (1 << 32) - 1
         pytest.param(set_column("label_ends", None, 99), "label_ends", id="ends beyond their items"),
         pytest.param(set_column("amounts", "reserved", 1), "reserved", id="reserved column"),
         pytest.param(set_column("text", None, 0xFF), "UTF-8", id="no UTF-8"),
+        pytest.param(swapped("labels"), "labels: a set is not sorted", id="unsorted labels"),
+        pytest.param(swapped("amounts"), "amounts: a set is not sorted", id="unsorted amounts"),
         pytest.param(twice("nodes"), "nodes: one is there twice", id="a node twice"),
         pytest.param(twice("pods"), "pods: one is there twice", id="a pod twice"),
         pytest.param(twice("links"), "links: an edge is there twice", id="an edge twice"),

@@ -134,8 +134,15 @@ specs = st.builds(
     features=distinct(texts),
     claims=tuples(texts, size=1),
 )
-# Most pods of a real cluster share their spec.
-shared_specs = st.sampled_from((pods.Spec(), pods.Spec(gpu=pods.GpuDemand(1, 500)))) | specs
+# Most pods of a real cluster share their spec, and a random one takes long to draw.
+plain_specs = st.sampled_from((pods.Spec(), pods.Spec(gpu=pods.GpuDemand(1, 500))))
+owning_specs = st.builds(
+    pods.Spec,
+    pod_anti_affinity=tuples(terms, size=1),
+    preferred_pod_affinity=tuples(wishes, size=1),
+    ports=st.just((pods.HostPort("TCP", "10.0.0.1", 80),)),
+)
+shared_specs = st.one_of(plain_specs, owning_specs, specs)
 devices = st.lists(st.integers(0, 3), max_size=2, unique=True).map(sorted).map(tuple)
 moments = st.floats(0, 2e9, allow_nan=False)
 some_pods = st.builds(
@@ -169,7 +176,10 @@ vertex_keys = st.one_of(
 places = node_keys | domain_keys
 link_ids = st.builds(keys.EdgeID, places, places, st.just(keys.EdgeKind.LINK))
 runs_ids = st.builds(keys.EdgeID, pod_keys, node_keys, st.just(keys.EdgeKind.RUNS))
-links = st.builds(relations.Link, st.floats(0, 1e3), st.floats(0, 1e6), st.floats(0.01, 1))
+# Mostly one and the same, so that graphs agree on some edges.
+links = st.just(relations.Link(0.2, 1e5)) | st.builds(
+    relations.Link, st.floats(0, 1e3), st.floats(0, 1e6), st.floats(0.01, 1)
+)
 runs = st.builds(relations.Runs, st.sampled_from(("1", "2")), devices)
 streams = st.builds(
     delta.Stream,

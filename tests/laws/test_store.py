@@ -112,6 +112,19 @@ def test_applying_the_difference_gives_the_other_graph(one: list[delta.Patch], o
     assert derived(store) == derived(goal)
 
 
+@given(strategies.histories, strategies.histories)
+def test_the_difference_to_a_later_graph_skips_what_happened_between(
+    history: list[delta.Patch], later: list[delta.Patch]
+) -> None:
+    """A relist after a gap: most is the same, and what was removed and set again may look unchanged."""
+    store, goal = store_of(history), store_of([*history, *later])
+
+    store.apply(delta.diff(store.content(), goal.content()))
+
+    assert store.content() == goal.content()
+    assert derived(store) == derived(goal)
+
+
 @given(strategies.histories)
 def test_a_graph_does_not_differ_from_itself(history: list[delta.Patch]) -> None:
     """diff(g, g) is empty: a resync of an unchanged cluster costs nothing."""

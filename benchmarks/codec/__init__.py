@@ -1,0 +1,1 @@
+"""The codec benchmark: `python -m benchmarks.codec`."""

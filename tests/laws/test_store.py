@@ -1,7 +1,7 @@
 """
 The laws of the store: what a patch does depends on nothing but the graph and the patch.
 
-The graphs are those that random histories lead to, with rows and indices recycled on the way. `plainly` says what a
+The graphs are those that random histories lead to, with rows and indices recycled on the way. `meaning` says what a
 patch means in five lines; the store, which keeps everything derived in step, must come to the same content, and to the
 same derived state as a store that never saw the history.
 """
@@ -13,15 +13,13 @@ import copy
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from graphsched.base.values import keys, labels, nodes, pods, relations
+from graphsched.base.values import keys, labels, nodes, pods
 from graphsched.graph import audit, codec, delta, levels, matchers, owners, scopes, tallies
 from graphsched.graph.store import Store
-from tests.laws import strategies
+from tests.laws import meaning, strategies
 
 # A failing law is worth nothing before it is shrunk, which takes longer than any test that passes.
 pytestmark = pytest.mark.timeout(600)
-
-Content = tuple[dict[keys.VertexKey, delta.Vertex], dict[keys.EdgeID, relations.Edge]]
 
 MATCHERS = tuple(
     matchers.Matcher((scopes.Scope(selector, strategies.NAMESPACES[:1], elsewhere),), rule)
@@ -48,18 +46,6 @@ def store_of(history: list[delta.Patch]) -> Store:
     for patch in history:
         assert isinstance(store.apply(copy.deepcopy(patch)), delta.Applied)
     return store
-
-
-def plainly(content: Content, patch: delta.Patch) -> Content:
-    """What the patch makes of the content."""
-    vertices, edges = content
-    vertices = {key: vertex for key, vertex in vertices.items() if key not in patch.removed} | patch.vertices
-    kept = {
-        edge: value
-        for edge, value in edges.items()
-        if edge not in patch.cut and edge.source not in patch.removed and edge.target not in patch.removed
-    }
-    return vertices, kept | patch.edges
 
 
 def derived(store: Store) -> dict[str, object]:
@@ -93,10 +79,10 @@ def derived(store: Store) -> dict[str, object]:
 def test_the_store_holds_what_the_patches_say(history: list[delta.Patch]) -> None:
     """Patch after patch, the content is what five plain lines make of it."""
     store = Store()
-    expected: Content = {}, {}
+    expected: meaning.Content = {}, {}
     for patch in history:
         assert isinstance(store.apply(patch), delta.Applied)
-        expected = plainly(expected, patch)
+        expected = meaning.plainly(expected, patch)
 
         assert store.content() == expected
 
@@ -170,7 +156,7 @@ def test_a_refused_patch_changes_nothing(history: list[delta.Patch], patch: delt
         assert derived(store) == state
         assert store.generation == generation
     else:
-        assert store.content() == plainly(content, patch)
+        assert store.content() == meaning.plainly(content, patch)
 
 
 @given(strategies.histories, strategies.patches)

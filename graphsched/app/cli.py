@@ -76,12 +76,32 @@ KubeconfigOption = Annotated[
     ),
 ]
 ContextOption = Annotated[str, typer.Option("--context", help="Context of the kubeconfig.", show_default=False)]
+ConfigOption = Annotated[
+    str,
+    typer.Option("--config", metavar="FILE", help="Settings, see docs/configuration.md.", show_default=False),
+]
 DebugOption = Annotated[bool, typer.Option("--debug", help="Show the traceback of a bug of this program.")]
 
 
+def _print_version(asked: bool) -> None:  # noqa: FBT001  the parser calls it so
+    if asked:
+        import graphsched
+
+        terminal.line(f"graphsched {graphsched.__version__}")
+        raise typer.Exit(DONE)
+
+
 @app.callback()
-def _root(context: typer.Context, *, debug: DebugOption = False) -> None:
-    context.obj = debug
+def _root(
+    context: typer.Context,
+    *,
+    debug: DebugOption = False,
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True),
+    ] = False,
+) -> None:
+    context.obj = debug and not version
 
 
 @app.command(
@@ -94,10 +114,7 @@ def _root(context: typer.Context, *, debug: DebugOption = False) -> None:
 )
 def run(
     *,
-    config: Annotated[
-        str,
-        typer.Option("--config", metavar="FILE", help="Settings, see docs/configuration.md.", show_default=False),
-    ] = "",
+    config: ConfigOption = "",
     scheduler_name: Annotated[
         str | None,
         typer.Option("--scheduler-name", help="Serve pods with this schedulerName. Default: graph-scheduler."),
@@ -154,6 +171,7 @@ def simulate(
         Order,
         typer.Option("--order", help="Of decision. queue: by priority, then age. file: as written."),
     ] = Order.QUEUE,
+    config: ConfigOption = "",
     scheduler: Annotated[
         str,
         typer.Option("--scheduler", help="Place only pods with this schedulerName.", show_default=False),
@@ -178,6 +196,7 @@ def simulate(
                 paths=(*(paths or ()), *(nodes or ()), *(pods or ())),
                 output=output,
                 order=simulation.Order(order.value),
+                config=config,
                 scheduler=scheduler,
                 report=report,
                 show_all=show_all,
@@ -227,6 +246,7 @@ def explain(
     output: OutputOption = terminal.Output.TABLE,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Name nodes for every reason.")] = False,
     simulate: Annotated[bool, typer.Option("--simulate", help="Place all pending pods of the files first.")] = False,
+    config: ConfigOption = "",
 ) -> Call:
     """Why is a pod pending, why is it on this node: asked of files, or of a running scheduler.
 
@@ -244,6 +264,7 @@ def explain(
                 output=output,
                 verbose=verbose,
                 simulate=simulate,
+                config=config,
             )
         )
 
@@ -271,19 +292,6 @@ def snapshot(
         from graphsched.app import snapshot as program
 
         return program.command(program.Options(output=output, kubeconfig=kubeconfig, context=context))
-
-    return call
-
-
-@app.command()
-def version() -> Call:
-    """Print the version."""
-
-    def call() -> int:
-        import graphsched
-
-        terminal.line(f"graphsched {graphsched.__version__}")
-        return DONE
 
     return call
 

@@ -15,7 +15,6 @@ import msgspec
 
 from graphsched.app import offline, simulation, terminal
 from graphsched.base.values import errors
-from graphsched.decision import cycle
 from graphsched.explain import telling, why
 
 _TIMEOUT_S = 10.0
@@ -31,6 +30,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     output: terminal.Output = terminal.Output.TABLE
     verbose: bool = False
     simulate: bool = False
+    config: str = ""
 
 
 def command(options: Options) -> int:
@@ -53,9 +53,9 @@ def _from_files(options: Options) -> why.Explanation:
     pod = offline.find_pod(cluster, options.pod)
     if options.simulate:
         with terminal.progress("deciding", len(cluster.pending)) as advance:
-            run = simulation.run(cluster, advance=advance)
+            run = simulation.run(cluster, decider=offline.decider(options.config), advance=advance)
         return why.explain(run.graph.view(), pod, run.decider)
-    return why.explain(offline.graph_of(cluster).view(), pod, cycle.Decider())
+    return why.explain(offline.graph_of(cluster).view(), pod, offline.decider(options.config))
 
 
 def _from_server(options: Options) -> why.Explanation:

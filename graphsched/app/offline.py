@@ -15,7 +15,9 @@ import pathlib
 from collections import Counter
 from collections.abc import Sequence
 
+from graphsched.app import settings
 from graphsched.base.values import errors, pods
+from graphsched.decision import cycle
 from graphsched.graph import delta, store
 from graphsched.sources import documents, manifests, openb, state
 
@@ -70,6 +72,15 @@ def graph_of(cluster: state.ClusterState) -> store.Store:
     if isinstance(applied, delta.Refused):
         raise errors.InputError(problem=applied.detail, remedy="correct the input")
     return graph
+
+
+def decider(config: str) -> cycle.Decider:
+    """What decides as the live scheduler with this configuration file would; the defaults for an empty path.
+
+    Raises:
+        InputError: The file is not what it should be.
+    """
+    return cycle.Decider(settings.load(config).decider)
 
 
 def settle() -> None:

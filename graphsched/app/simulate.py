@@ -24,6 +24,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     paths: tuple[str, ...]
     output: terminal.Output = terminal.Output.TABLE
     order: simulation.Order = simulation.Order.QUEUE
+    config: str = ""
     scheduler: str = ""
     report: str = ""
     show_all: bool = False
@@ -82,7 +83,13 @@ def command(options: Options) -> int:
         held = f"it holds {wording.count(len(cluster.pods), 'pod')}, all of them bound" if cluster.pods else "no pods"
         terminal.note(f"graphsched: nothing to place: {held}")
     with terminal.progress("deciding", len(cluster.pending)) as advance:
-        run = simulation.run(cluster, order=options.order, scheduler=options.scheduler, advance=advance)
+        run = simulation.run(
+            cluster,
+            order=options.order,
+            decider=offline.decider(options.config),
+            scheduler=options.scheduler,
+            advance=advance,
+        )
     if options.output is terminal.Output.TABLE:
         tables(run, show_all=options.show_all)
     else:

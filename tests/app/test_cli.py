@@ -36,7 +36,7 @@ def test_every_command_has_help_with_an_example(capsys: pytest.CaptureFixture[st
 
 def test_the_version_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     """For bug reports."""
-    assert 0 == cli.execute(["version"])
+    assert 0 == cli.execute(["--version"])
     assert "graphsched 0." in capsys.readouterr().out
 
 

@@ -8,6 +8,7 @@ import json
 import pathlib
 import subprocess
 import sys
+import typing
 
 import pytest
 import yaml
@@ -25,7 +26,7 @@ POD_ROWS = (
 )
 
 
-def simulated(*arguments: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, object]]:
+def simulated(*arguments: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, typing.Any]]:
     """Exit code and JSON output."""
     code = cli.execute(["simulate", *arguments, "--output", "json"])
     return code, json.loads(capsys.readouterr().out)
@@ -49,7 +50,7 @@ def test_a_trace_is_placed_with_its_devices(tmp_path: pathlib.Path, capsys: pyte
 
     assert 1 == code
     assert {"bound": 0, "placed": 3, "pending": 1, "gated": 0} == result["pods"]
-    placed = {entry["pod"]: (entry["node"], entry["devices"]) for entry in result["placed"]}  # type: ignore[attr-defined]
+    placed = {entry["pod"]: (entry["node"], entry["devices"]) for entry in result["placed"]}
     assert ("n1", [0, 1]) == placed["openb/whole"]
     assert ("n2", [0]) == placed["openb/half"]
     assert [
@@ -86,7 +87,7 @@ def test_timings_are_only_there_when_asked_for(tmp_path: pathlib.Path, capsys: p
     path = write(tmp_path / "c.yaml", make_node("n1"), make_pod("a"))
 
     assert "timings" not in simulated(path, capsys=capsys)[1]
-    assert {"seconds", "decisions_per_second"} == set(simulated(path, "--timings", capsys=capsys)[1]["timings"])  # type: ignore[call-overload]
+    assert {"seconds", "decisions_per_second"} == set(simulated(path, "--timings", capsys=capsys)[1]["timings"])
 
 
 def test_every_run_is_equal_byte_for_byte(tmp_path: pathlib.Path) -> None:
@@ -150,7 +151,7 @@ def test_another_schedulers_pods_can_be_left_alone(tmp_path: pathlib.Path, capsy
     )
     _, result = simulated(path, "--scheduler", "graph-scheduler", capsys=capsys)
 
-    assert ["default/ours"] == [entry["pod"] for entry in result["placed"]]  # type: ignore[attr-defined]
+    assert ["default/ours"] == [entry["pod"] for entry in result["placed"]]
 
 
 def test_room_nominated_to_a_pod_that_went_elsewhere_is_given_again() -> None:
@@ -214,3 +215,16 @@ def test_pending_pods_are_counted_by_cause(tmp_path: pathlib.Path, capsys: pytes
     assert "… and 9 more (--all shows them)" in brief
     assert "default/p29 " not in brief
     assert "default/p29 " in full
+
+
+def test_a_configuration_judges_as_the_live_scheduler_would(
+    tmp_path: pathlib.Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The same file, the same weights and filters."""
+    (tmp_path / "settings.yaml").write_text("profile: {disabledFilters: [NodeUnschedulable]}\n")
+    path = write(tmp_path / "c.yaml", make_node("n1").set("spec.unschedulable", True), make_pod("a"))
+
+    assert 1 == simulated(path, capsys=capsys)[0]
+    assert 0 == simulated(path, "--config", str(tmp_path / "settings.yaml"), capsys=capsys)[0]
+    assert 2 == cli.execute(["simulate", path, "--config", "/nowhere.yaml"])

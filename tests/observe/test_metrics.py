@@ -8,7 +8,6 @@ import pytest
 from prometheus_client import parser
 
 from graphsched.observe import metrics, series
-from scripts import metrics_page
 
 
 @pytest.fixture
@@ -173,8 +172,3 @@ def test_each_metric_has_a_sentence_of_help(meters: metrics.Metrics) -> None:
     ]
 
     assert [] == bad
-
-
-def test_the_page_describes_exactly_these_metrics() -> None:
-    """docs/metrics.md is what `python -m scripts.metrics_page` writes."""
-    assert metrics_page.page() == metrics_page.PAGE.read_text(encoding="utf-8")

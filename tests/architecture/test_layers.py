@@ -39,6 +39,7 @@ def skeleton(tmp_path: pathlib.Path) -> pathlib.Path:
         copy = tmp_path / init.relative_to(tidy.ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_text('"""A package."""\n')
+    (tmp_path / "graphsched" / "__main__.py").write_text('"""The program."""\n')
     shutil.copy(tidy.ROOT / "pyproject.toml", tmp_path)
     return tmp_path
 

@@ -10,7 +10,7 @@ Invariants: a change that is told would have been enough on this view; work is b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 import numpy as np
@@ -19,7 +19,7 @@ from graphsched.base.values import keys, nodes, pods, status
 from graphsched.decision import classes, names, profile, trace
 from graphsched.decision.constraints import walk
 from graphsched.explain import groups, wording
-from graphsched.graph import occupancy, view
+from graphsched.graph import columns, occupancy, view
 
 NODES_MAX = 48
 """Nodes tried, those that look cheapest first."""
@@ -82,8 +82,9 @@ def smallest(
         return ()
     crowded = _with_nominated(graph, pod)
     subject = msgspec.structs.replace(pod, node="")
+    free = {resource: free_column(graph, resource) for resource, _ in pod.spec.demand.amounts}
     candidates = sorted(
-        (_estimate(graph, subject, name, verdict.status), name) for name, verdict in evaluation.verdicts.items()
+        (_estimate(graph, subject, name, verdict.status, free), name) for name, verdict in evaluation.verdicts.items()
     )
     changes = [
         change
@@ -229,23 +230,33 @@ _RELAXATIONS: dict[str, Callable[[view.View, pods.Pod, nodes.Node, status.Status
 }
 
 
+def free_column(graph: view.View, resource: str) -> columns.Int64:
+    """What every row offers of a resource less what its pods requested; negative where over-committed."""
+    numbers = graph.columns
+    return numbers.column(numbers.allocatable, resource) - numbers.column(numbers.requested, resource)
+
+
 def free_of(graph: view.View, name: str, resource: str) -> int:
-    """What the node offers of a resource less what its pods requested; negative where over-committed."""
-    columns, row = graph.columns, graph.columns.rows[name]
-    return int(
-        columns.column(columns.allocatable, resource)[row] - columns.column(columns.requested, resource)[row],
-    )
+    """The same for one node."""
+    numbers, row = graph.columns, graph.columns.rows[name]
+    return int(numbers.column(numbers.allocatable, resource)[row] - numbers.column(numbers.requested, resource)[row])
 
 
-def _estimate(graph: view.View, pod: pods.Pod, name: str, refused: status.Status) -> float:
+def _estimate(
+    graph: view.View,
+    pod: pods.Pod,
+    name: str,
+    refused: status.Status,
+    free: Mapping[str, columns.Int64],
+) -> float:
     """A guess at the cost on this node from its first refusal alone; infinite where nothing can be relaxed."""
     match refused.by:
         case names.NODE_RESOURCES_FIT:
             if groups.TOO_MANY_PODS in refused.reasons:
                 return np.inf
-            wanted = dict(pod.spec.demand.amounts)
+            row, wanted = graph.columns.rows[name], dict(pod.spec.demand.amounts)
             room = sum(
-                _COST_ROOM + 1 - max(0, free_of(graph, name, resource)) / wanted[resource]
+                _COST_ROOM + 1 - max(0, int(free[resource][row])) / wanted[resource]
                 for resource in groups.short_of(refused)
             )
             return room + _devices_cost(graph, pod, name)

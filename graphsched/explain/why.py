@@ -266,12 +266,15 @@ def _lacking_room(graph: view.View, pod: pods.Pod, evaluation: trace.Evaluation,
     wanted = dict(pod.spec.demand.amounts)
     common = [name for name in wanted if all(name in groups.short_of(refusal) for refusal in refusals)]
     if common:
-        resource = max(common, key=lambda name: _tightness(graph, name, wanted[name], near))
-        most = max(near, key=lambda name: (remedies.free_of(graph, name, resource), [-ord(char) for char in name]))
-        free = max(0, remedies.free_of(graph, most, resource))
+        rows = np.array([graph.columns.rows[name] for name in near], np.intp)
+        free = {name: remedies.free_column(graph, name)[rows] for name in common}
+        # The resource of which most is missing even where most is free.
+        resource = max(common, key=lambda name: (wanted[name] - max(0, int(free[name].max()))) / wanted[name])
+        greatest = int(free[resource].max())
+        most = min(name for name, amount in zip(near, free[resource].tolist(), strict=True) if amount == greatest)
         return (
             f"{_none(near, total)} has {wording.amount(resource, wanted[resource], up=True)} free "
-            f"(most: {wording.amount(resource, free)} on {most})"
+            f"(most: {wording.amount(resource, max(0, greatest))} on {most})"
         )
     scarce = sorted({name for refusal in refusals for name in short(refusal)})
     apart = stranded(graph, pod, evaluation, near)
@@ -326,12 +329,6 @@ def short(refusal: status.Status) -> tuple[str, ...]:
     if refusal.by == names.NODE_PORTS:
         return ("the host port",)
     return (*groups.short_of(refusal), *(("pods",) if groups.TOO_MANY_PODS in refusal.reasons else ()))
-
-
-def _tightness(graph: view.View, resource: str, wanted: int, near: list[str]) -> float:
-    """The share of what is wanted that is missing even where most is free."""
-    free = max(remedies.free_of(graph, name, resource) for name in near)
-    return (wanted - max(0, free)) / wanted
 
 
 def _devices_wanted(pod: pods.Pod) -> str:

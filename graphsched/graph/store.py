@@ -131,6 +131,7 @@ class Store:
             if isinstance(admitted, delta.Refused):
                 return admitted
             if admitted is streams.Admission.REPEATED:
+                self.streams.advance(patch.stream)
                 return delta.Applied(self.generation, repeated=True)
         problem = admission.problem(patch, self.promised)
         if problem:

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from graphsched.base.values import keys, nodes, pods, relations
+from graphsched.base.values import keys, labels, nodes, pods, relations
 from graphsched.graph import codec, delta, packing, specs, wire
 from graphsched.graph.generated import DeltaGraph
 from tests.laws import strategies
@@ -331,6 +331,43 @@ def test_a_spec_that_is_not_exactly_understood_is_refused(text: str, detail: str
 
     assert isinstance(problem, str)
     assert detail in problem
+
+
+def test_a_change_of_the_spec_raises_the_format() -> None:
+    """The texts of format 1 have these fields and no others; with other ones, `codec.FORMAT` must be another."""
+    whatever = labels.Selector((labels.Requirement("a", labels.Operator.EXISTS),))
+    term = pods.PodTerm("zone", whatever, ("default",), None)
+    node_term = pods.NodeTerm(whatever.requirements, (), valid=True)
+    spec = pods.Spec(
+        affinity=(node_term,),
+        preferred=(pods.PreferredNodeTerm(1, node_term),),
+        tolerations=(pods.Toleration(),),
+        ports=(pods.HostPort("TCP", "::", 80),),
+        pod_affinity=(term,),
+        preferred_pod_affinity=(pods.PreferredPodTerm(1, term),),
+        spread=(pods.SpreadConstraint(1, "zone", hard=True, selector=None),),
+        gpu=pods.GpuDemand(1, 1000),
+    )
+    requirement = '{"key":"a","operator":"Exists","values":[]}'
+    pod_term = (
+        f'{{"topology_key":"zone","selector":{{"requirements":[{requirement}]}},"namespaces":["default"],'
+        '"namespace_selector":null}'
+    )
+    in_format_1 = (
+        '{"demand":{"amounts":[],"scored_cpu":0,"scored_memory":0},"node_name":"","selector":[],'
+        f'"affinity":[{{"expressions":[{requirement}],"fields":[],"valid":true}}],'
+        f'"preferred":[{{"weight":1,"term":{{"expressions":[{requirement}],"fields":[],"valid":true}}}}],'
+        '"tolerations":[{"key":"","operator":"Equal","value":"","effect":"","seconds":null}],'
+        '"ports":[{"protocol":"TCP","ip":"::","port":80}],'
+        '"images":[],"image_volumes":[],"image_containers":0,'
+        f'"pod_affinity":[{pod_term}],"pod_anti_affinity":[],'
+        f'"preferred_pod_affinity":[{{"weight":1,"term":{pod_term}}}],"preferred_pod_anti_affinity":[],'
+        '"spread":[{"max_skew":1,"topology_key":"zone","hard":true,"selector":null,"min_domains":1,'
+        '"honor_affinity":true,"honor_taints":false}],'
+        '"gpu":{"count":1,"milli":1000,"models":[]},"features":[],"claims":[]}'
+    )
+
+    assert (specs.encode(spec), codec.FORMAT) == (in_format_1, 1)
 
 
 def test_a_field_of_a_later_schema_is_refused() -> None:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from graphsched.base.values import keys, labels, nodes, pods
-from graphsched.graph import audit, codec, delta, levels, matchers, owners, scopes, tallies
+from graphsched.graph import audit, codec, delta, levels, matchers, owners, scopes, streams, tallies
 from graphsched.graph.store import Store
 from tests.laws import meaning, strategies
 
@@ -174,6 +174,7 @@ def test_a_repeated_patch_changes_nothing(history: list[delta.Patch], patch: del
 
     assert answer == delta.Applied(generation, repeated=True)
     assert store.content() == content
+    assert store.streams.position("agent") == streams.Position(1, 1, repeated=1)
 
 
 @given(strategies.histories, strategies.patches)

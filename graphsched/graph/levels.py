@@ -88,7 +88,8 @@ FAMILIES: tuple[tuple[Level, ...], ...] = (
     (("accelerator.topograph.run/domain",), ("accelerator.topograph.run/sub-domain",)),
 )
 
-_KNOWN = frozenset(label for family in (TRUNK, *FAMILIES) for level in family for label in level)
+_FAMILY_OF = {label: number for number, family in enumerate((TRUNK, *FAMILIES)) for level in family for label in level}
+"""Known label → its chain: 0 the trunk, else one more than its place in `FAMILIES`."""
 _ESCAPES = str.maketrans({"%": "%25", "/": "%2F", ":": "%3A"})
 
 
@@ -117,7 +118,7 @@ NOWHERE = Place((), ())
 
 def place(node_labels: labels.Labels) -> Place:
     """The domains that hold a node with these labels."""
-    values = {label: value for label, value in node_labels if value and label in _KNOWN}
+    values = {label: value for label, value in node_labels if value and label in _FAMILY_OF}
     if not values:
         return NOWHERE
     trunk, prefix = _chain(TRUNK, values, prefix="", parent=None)
@@ -126,11 +127,10 @@ def place(node_labels: labels.Labels) -> Place:
     if prefix and not values.get(ZONE):
         prefix += "/"
     parents: list[keys.VertexKey] = []
-    for family in FAMILIES:
-        chain, _ = _chain(family, values, prefix=f"{prefix}:" if prefix else "", parent=outer)
-        if chain:
-            domains += chain
-            parents.append(chain[-1].key)
+    for number in sorted({_FAMILY_OF[label] for label in values} - {0}):
+        chain, _ = _chain(FAMILIES[number - 1], values, prefix=f"{prefix}:" if prefix else "", parent=outer)
+        domains += chain
+        parents.append(chain[-1].key)
     if not parents and outer is not None:
         parents.append(outer)
     return Place(tuple(domains), tuple(parents))

@@ -197,6 +197,13 @@ def test_the_outer_level_contains_the_inner_one(outer: str, inner: str) -> None:
     )
 
 
+def test_no_label_stands_at_two_levels() -> None:
+    """A label that named two levels would make two domains of one value."""
+    named = [label for family in (levels.TRUNK, *levels.FAMILIES) for level in family for label in level]
+
+    assert len(named) == len(set(named))
+
+
 def test_a_node_hangs_under_every_family_that_knows_it() -> None:
     """Rack and NVLink domain both hold the node, and neither holds the other."""
     built = made(a={levels.ZONE: "z", RACK: "r", CLIQUE: "7.0"}, b={levels.ZONE: "z", CLIQUE: "7.0"})

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 
 import jinja2
-import markupsafe
 import msgspec
 
 PENDING_MAX = 500
@@ -25,17 +24,15 @@ class Tile(msgspec.Struct, frozen=True, gc=False):
 
 
 class Picture(msgspec.Struct, frozen=True, gc=False):
-    """A picture with its heading, a sentence on how to read it, and a legend of (class name, meaning)."""
+    """A picture with its heading, a sentence on how to read it, and a legend of (class name, meaning).
+
+    `markup` goes into the page as it is: `pictures` makes it and escapes what it is given.
+    """
 
     title: str
     caption: str
     markup: str
     legend: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def svg(self) -> markupsafe.Markup:
-        """The markup, marked as made by `pictures`, which escapes what it is given."""
-        return markupsafe.Markup(self.markup)  # noqa: S704  built by pictures.svg, escaped there
 
 
 class Page(msgspec.Struct, frozen=True, gc=False):

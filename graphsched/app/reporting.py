@@ -76,7 +76,7 @@ def _topology(run: simulation.Run) -> report.Picture:
     ordered = sorted(kinds, key=lambda entry: (-sizes[entry[0]], entry[0], entry[1].name))
     has_gpus = any(node.gpus for node in run.cluster.nodes)
     caption = (
-        "One box a node, one cell a GPU; the line below is the node's CPU in use. A light cell over a full line is a "
+        "One box a node, one cell a GPU; the line below is the node's CPU in use. A free cell over a full line is a "
         "GPU that nobody can reach. Point at a node for its figures."
         if has_gpus
         else "One box a node, coloured by its CPU in use. Point at a node for its figures."

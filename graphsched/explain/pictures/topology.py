@@ -1,7 +1,7 @@
 """The cluster at a glance: every node a glyph, grouped by what it is, coloured by how full it is.
 
 `Glyph`s come in, one a node, already measured by the caller; a picture goes out. A node with GPUs shows a cell for
-each; one without shows a single cell for its CPU. The line below the cells is the CPU in use: a light cell over a full
+each; one without shows a single cell for its CPU. The line below the cells is the CPU in use: a free cell over a full
 line is a GPU nobody can reach.
 """
 

@@ -180,6 +180,7 @@ async def bind(client: calls.Client, order: Order, *, deadline_s: float, rng: ra
 
 async def _look(client: calls.Client, order: Order, *, deadline_s: float, waits: backoff.Backoff) -> Outcome | None:
     """Read the pod until somebody answers; None when it still waits for a node, so that the call may be repeated."""
+    told = False
     while True:
         if (seen := order.seen) is not None:
             return seen
@@ -188,11 +189,12 @@ async def _look(client: calls.Client, order: Order, *, deadline_s: float, waits:
             pod = _read.decode(await client.get(calls.pod_path(order.pod), deadline_s=deadline_s))
         except errors.NotFoundError:
             return Outcome(order, End.GONE, detail="the pod was deleted")
-        except errors.ClusterError as error:
-            retry_after_s = error.retry_after_s
-            _log.warning("whether %s was bound is not known yet: %s", order.pod.full_name, error)
-        except errors.InputError as error:
-            _log.warning("whether %s was bound is not known yet: %s", order.pod.full_name, error)
+        except (errors.ClusterError, errors.InputError) as error:
+            if isinstance(error, errors.ClusterError):
+                retry_after_s = error.retry_after_s
+            if not told:
+                _log.warning("whether %s was bound is not known yet: %s", order.pod.full_name, error)
+            told = True
         else:
             return _judge(order, pod)
         # The answer is still out there, whatever the reason that we can not see it.

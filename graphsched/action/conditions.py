@@ -70,6 +70,8 @@ class Conditions:
             workers=WORKERS,
             rng=rng,
             on_end=self._ended,
+            # A pod may sleep for long, and nobody would say it again: a server that is away is waited for.
+            tries_max=None,
         )
 
     def say(self, pod: pods.Pod, *, reason: str, message: str) -> None:

@@ -65,6 +65,7 @@ class Outlet(typing.Generic[Key, Value]):
         workers: int,
         rng: random.Random,
         on_end: Callable[[Key, Value, str], None],
+        tries_max: int | None = TRIES_MAX,
     ) -> None:
         """Prepare; `run` does the work.
 
@@ -76,6 +77,7 @@ class Outlet(typing.Generic[Key, Value]):
             workers: How many calls at a time.
             rng: For the jitter of pauses.
             on_end: Told of every value: `written`, `failed` (not to be had), `moot` (its object is gone) or `dropped`.
+            tries_max: How often a value is sent that the server can not take now; None for as often as it takes.
         """
         self._name = name
         self._send = send
@@ -84,6 +86,7 @@ class Outlet(typing.Generic[Key, Value]):
         self._workers = workers
         self._backoff = backoff.Backoff(first_s=PAUSE_FIRST_S, most_s=PAUSE_MOST_S, rng=rng)
         self._on_end = on_end
+        self._tries_max = tries_max
         self._waiting: collections.OrderedDict[Key, tuple[Value, int]] = collections.OrderedDict()
         self._sending: dict[Key, asyncio.Future[None]] = {}
         self._work = asyncio.Event()
@@ -163,7 +166,7 @@ class Outlet(typing.Generic[Key, Value]):
         except (errors.NotFoundError, errors.ConflictError):
             self._on_end(key, value, "moot")
         except errors.ClusterError as error:
-            if calls.passing(error) and tries + 1 < TRIES_MAX:
+            if calls.passing(error) and (self._tries_max is None or tries + 1 < self._tries_max):
                 if key not in self._waiting:
                     self._waiting[key] = (value, tries + 1)
                     self._waiting.move_to_end(key, last=False)

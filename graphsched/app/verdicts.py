@@ -15,6 +15,9 @@ Result = dict[str, object]
 
 def of(pod: pods.Pod, evaluation: trace.Evaluation) -> Result:
     """The result of a pod that was evaluated."""
+    failed = evaluation.prefilter
+    if failed is not None and failed.code is status.Code.ERROR:
+        return {"pod": pod.full_name, "outcome": "error", "error": ", ".join(failed.reasons)}
     feasible = sorted(name for name, verdict in evaluation.verdicts.items() if verdict.status.ok)
     result: Result = {
         "pod": pod.full_name,

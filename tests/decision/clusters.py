@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from graphsched.base.values import keys, labels, nodes, pods, relations
 from graphsched.decision import profile
 from graphsched.graph import delta, store
-from tests.decision import plain
+from tests.decision import plain_filters
 
 NODE_NAMES = ("n0", "n1", "n2", "n3", "n4")
 POD_NAMES = tuple(f"p{number}" for number in range(8))
@@ -76,7 +76,7 @@ host_ports = st.lists(
     st.builds(
         pods.HostPort,
         st.sampled_from(("TCP", "UDP")),
-        st.sampled_from((plain.ANY_IP, "10.0.0.1", "10.0.0.2")),
+        st.sampled_from((plain_filters.ANY_IP, "10.0.0.1", "10.0.0.2")),
         st.sampled_from((80, 81)),
     ),
     max_size=2,

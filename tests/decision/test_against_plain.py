@@ -14,16 +14,16 @@ from graphsched.base.values import pods
 from graphsched.decision import classes, cycle, profile, trace
 from graphsched.decision.constraints import walk
 from graphsched.graph import delta, store
-from tests.decision import clusters, plain
+from tests.decision import clusters, plain, plain_cluster
 
 
-def cluster_of(built: store.Store) -> plain.Cluster:
+def cluster_of(built: store.Store) -> plain_cluster.Cluster:
     """The same graph for the plain loops."""
-    return plain.Cluster(*built.content())
+    return plain_cluster.Cluster(*built.content())
 
 
 def assert_decision_follows(
-    decision: trace.Decision, pod: pods.Pod, cluster: plain.Cluster, settings: profile.Profile
+    decision: trace.Decision, pod: pods.Pod, cluster: plain_cluster.Cluster, settings: profile.Profile
 ) -> None:
     """The decision is what the verdicts of the plain loops lead to."""
     verdicts = plain.evaluate(cluster, pod, settings)
@@ -42,7 +42,7 @@ def assert_decision_follows(
     rest = [name for name in ranking if name != chosen]
     assert tuple(rest[: cycle.RUNNERS_UP]) == decision.runners_up
     machine = cluster.machines[chosen]
-    assert plain.choose_devices(machine, pod.spec.gpu) == decision.devices
+    assert plain_cluster.choose_devices(machine, pod.spec.gpu) == decision.devices
 
 
 @hypothesis.given(clusters.stores(), clusters.newcomers(), clusters.profiles)

@@ -8,7 +8,7 @@ from graphsched.app import parking
 from graphsched.app.settings import BindingSettings, QueueSettings
 from tests import builders
 from tests.app import live
-from tests.fakes import apiserver, storage, virtual
+from tests.fakes import apiserver, storage, virtual, watching
 
 N1 = builders.make_node("n1").cpu("2")
 N2 = builders.make_node("n2").cpu("2")
@@ -388,3 +388,44 @@ async def test_at_its_end_a_binding_without_an_answer_is_left_to_the_next_start(
         async with live.scheduler(server=server) as it:
             await it.bound("web")
             it.require_sound()
+
+
+@virtual.timed
+async def test_the_room_of_a_binding_that_failed_is_for_others() -> None:
+    """Whoever was turned away because of it is tried at once, while the failed one waits out its penalty."""
+    async with live.scheduler(N1) as it:
+        it.server.faults.drop("POST", ".*/first/binding", times=99)
+        it.pod(builders.make_pod("first").cpu("2"))
+        await it.until(lambda: it.bindings("first") == 1)
+        it.pod(builders.make_pod("second").cpu("2"))
+        await it.bound("second")
+
+        assert virtual.now() < 5.0
+        it.require_sound()
+
+
+@virtual.timed
+async def test_an_old_word_of_the_watch_does_not_bring_a_bound_pod_back() -> None:
+    """The watch lags behind the answer: what it says of the time before changes nothing, and the room stays taken."""
+    async with live.scheduler(N1) as it:
+        watch = await it.server.watching(storage.PODS)
+        it.server.faults.delay("POST", live.BINDING, 1.0)
+        it.pod(builders.make_pod("web").cpu("2"))
+        await it.until(lambda: it.bindings("web") == 1)
+        watch.live = False
+        before = it.server.pod("web")
+        await it.bound("web")
+        await it.quiet()
+        assert 0 == len(it.parts.backlog)
+
+        late = {**before, "metadata": {**before["metadata"], "labels": {"late": "word"}, "resourceVersion": "1"}}
+        await watch.send(watching._encode("MODIFIED", late))
+        await it.quiet(30.0)
+        assert (1, 1, 1) == (it.bindings("web"), it.program.loop.decisions, len(it.parts.promises))
+
+        watch.live = True
+        watch.wake()
+        it.pod(WEB.set("metadata.name", "other"))
+        await it.until(lambda: it.message("other") != "")
+        assert 0 == len(it.parts.promises)
+        it.require_sound()

@@ -18,7 +18,7 @@ import graphsched
 from graphsched.action import conditions, dispatch, events, outlet
 from graphsched.app import backlog, intake, loop as loops, promises, settings as configuration, sights
 from graphsched.base.kit import clock as clocks
-from graphsched.base.kube import client as clients
+from graphsched.base.kube import client as clients, credentials
 from graphsched.decision import cycle
 from graphsched.explain import history
 from graphsched.graph import store as stores
@@ -59,7 +59,7 @@ class Program:
         return works
 
 
-def client(settings: configuration.Settings, keeper: clients.credentials.Keeper) -> clients.Client:
+def client(settings: configuration.Settings, keeper: credentials.Keeper) -> clients.Client:
     """A client with a connection for everything that may be under way at once."""
     return clients.Client(
         keeper,

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from graphsched.app import parking, run, settings as configuration, wiring
+from graphsched.base.kube import client as clients
 from tests import builders
 from tests.fakes import apiserver, storage, virtual
 
@@ -100,6 +101,11 @@ class Scheduler:
         assert [] == self.parts.store.audit()
 
 
+def wired(client: clients.Client, options: configuration.Settings) -> wiring.Program:
+    """The program as `graphsched run` makes it, on the loop's clock."""
+    return wiring.build(options, client, clock=virtual.LoopClock(), rng=random.Random(1))
+
+
 @contextlib.asynccontextmanager
 async def scheduler(
     *nodes: builders.NodeBuilder,
@@ -112,7 +118,7 @@ async def scheduler(
     async with apiserver.FakeApiServer() if server is None else contextlib.nullcontext(server) as api:
         options = configuration.Settings(**changes)
         async with api.client() as client:
-            program = wiring.build(options, client, clock=virtual.LoopClock(), rng=random.Random(1))
+            program = wired(client, options)
             running = Scheduler(api, program)
             for node in nodes:
                 running.node(node)

@@ -1,0 +1,90 @@
+"""The program ends in good order when told to, and with the error that tells most when a part of it fails."""
+
+import asyncio
+import os
+import pathlib
+import signal
+
+import pytest
+
+from graphsched.app import run, settings
+from graphsched.base.values import errors
+from tests import builders
+from tests.app import live
+from tests.fakes import apiserver, storage, virtual
+
+KUBECONFIG = """
+apiVersion: v1
+kind: Config
+current-context: test
+clusters: [{{name: test, cluster: {{server: "{server}"}}}}]
+contexts: [{{name: test, context: {{cluster: test, user: test}}}}]
+users: [{{name: test, user: {{}}}}]
+"""
+
+
+def test_a_signal_ends_the_whole_program_with_code_0(tmp_path: pathlib.Path) -> None:
+    """From a kubeconfig to a bound pod to SIGTERM, in this process, over real HTTP and in real time."""
+
+    async def body() -> tuple[int, str]:
+        async with apiserver.FakeApiServer() as server:
+            server.create(apiserver.NODES, builders.make_node("n1").manifest())
+            server.create(storage.PODS, builders.make_pod("web").scheduler(live.NAME).manifest())
+            path = tmp_path / "kubeconfig"
+            path.write_text(KUBECONFIG.format(server=server.url))
+            options = settings.load(flags={"--kubeconfig": str(path), "--port": 0})
+            ports: list[int] = []
+            task = asyncio.create_task(run.run(options, environ={}, on_listening=ports.append))
+            async with asyncio.timeout(60.0):
+                await server.until(lambda: "nodeName" in server.pod("web")["spec"])
+            os.kill(os.getpid(), signal.SIGTERM)
+            async with asyncio.timeout(30.0):
+                code = await task
+            assert ports[0] > 0
+            node: str = server.pod("web")["spec"]["nodeName"]
+            return code, node
+
+    assert (0, "n1") == asyncio.run(body())
+
+
+def test_a_kubeconfig_that_is_not_there_is_told() -> None:
+    """Before anything is started."""
+    options = settings.load(flags={"--kubeconfig": "/nowhere/config"})
+
+    with pytest.raises(errors.InputError) as caught:
+        asyncio.run(run.run(options, environ={}))
+    assert "/nowhere/config: no such file (--kubeconfig names a file)" == str(caught.value)
+
+
+@virtual.timed
+async def test_a_part_that_fails_takes_the_program_down() -> None:
+    """A scheduler that runs in part would mislead; the error names the part."""
+
+    async def broken() -> None:
+        await asyncio.sleep(5.0)
+        raise errors.GraphschedError("the part has failed")
+
+    async with apiserver.FakeApiServer() as server, server.client() as client:
+        program = live.wired(client, settings.Settings())
+        with pytest.raises(BaseExceptionGroup) as caught:
+            await run.serve(program, settings.Settings(), asyncio.Event(), besides={"part": broken()})
+        first = run._first(caught.value)
+
+    assert "the part has failed" == str(first)
+    assert ["in the task part"] == first.__notes__
+    assert 5.0 == pytest.approx(virtual.now(), abs=0.1)
+
+
+@virtual.timed
+async def test_a_part_that_returns_is_a_failure_too() -> None:
+    """Nobody would notice otherwise that, say, events are not written any more."""
+
+    async def brief() -> None:
+        await asyncio.sleep(1.0)
+
+    async with apiserver.FakeApiServer() as server, server.client() as client:
+        program = live.wired(client, settings.Settings())
+        with pytest.raises(BaseExceptionGroup) as caught:
+            await run.serve(program, settings.Settings(), asyncio.Event(), besides={"part": brief()})
+
+    assert "the task part has ended" in str(run._first(caught.value))

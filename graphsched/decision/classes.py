@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -42,6 +43,18 @@ class Statistics(msgspec.Struct):
     evictions: int = 0
     predicate_calls: int = 0
     """Checks that the walks evaluated, each over all the rows asked about; at most one for each vertex of the DAG."""
+
+
+class Ranking(NamedTuple):
+    """How a class ranks the nodes for one pod.
+
+    Attributes:
+        key: Int64 a row, -1 where the node does not pass; the greatest is the best node (see `RANK_SPAN`).
+        greatest: The greatest raw value among the nodes that pass, for each normalised score.
+    """
+
+    key: trace.Scores
+    greatest: list[int]
 
 
 class Class:
@@ -132,13 +145,27 @@ class Class:
         self.totals[rows] = total
         self.key[rows] = np.where(self.mask[rows], _ranked(graph, rows, total), -1)
 
-    def key_within(self, graph: view.View, allowed: trace.Mask) -> trace.Scores:
-        """`key` when nodes outside `allowed` do not pass either: scores are normalised over those that are left."""
+    def within(self, graph: view.View, allowed: trace.Mask | None) -> Ranking:
+        """The ranking when nodes outside `allowed` do not pass either: scores are normalised over those that are left.
+
+        `None` allows every node.
+        """
+        if allowed is None:
+            return Ranking(self.key, self._greatest)
         mask = self.mask & allowed
         greatest = self._greatest_within(mask)
         if greatest == self._greatest:
-            return np.where(mask, self.key, -1)
-        return np.where(mask, _ranked(graph, _ALL, self._total(graph, _ALL, greatest)), -1)
+            return Ranking(np.where(mask, self.key, -1), greatest)
+        return Ranking(np.where(mask, _ranked(graph, _ALL, self._total(graph, _ALL, greatest)), -1), greatest)
+
+    def scores_at(self, row: int, greatest: list[int]) -> tuple[tuple[str, int], ...]:
+        """Plugin and weighted score of one row, for the plugins that do not skip, given the scales of a ranking."""
+        plain = [(each.plugin, int(values[row])) for each, values in zip(self._plain, self._unscaled, strict=True)]
+        scaled = [
+            (each.plugin, scores.normalise_one(int(raw[row]), most, each.normalised) * self._weight(each))
+            for each, raw, most in zip(self._scaled, self._raw, greatest, strict=True)
+        ]
+        return (*scaled, *plain)
 
     def _greatest_within(self, mask: trace.Mask) -> list[int]:
         """The greatest raw value among the rows of the mask, for each normalised score."""

@@ -49,7 +49,7 @@ class Decider:
         found = self.classes.get(graph, pod.spec)
         crowded = _with_nominated(graph, pod)
         allowed = self._outside(graph, pod, crowded)
-        key = found.key if allowed is None else found.key_within(graph, allowed)
+        key, greatest = found.within(graph, allowed)
         feasible = int(np.count_nonzero(key >= 0))
         if not feasible:
             return _nowhere(graph, pod, self._diagnose(graph, pod))
@@ -60,13 +60,15 @@ class Decider:
             if failed is not None:
                 return _nowhere(graph, pod, _whole(graph, failed))
             row = int(key.argmax())
+        unscored = nominated or feasible == 1
         return trace.Decision(
             pod=pod.key,
             uid=pod.uid,
             generation=graph.generation,
             node=graph.columns.names[row],
             devices=(crowded or graph).devices.choose(row, pod.spec.gpu) if pod.spec.gpu is not None else (),
-            score=0 if nominated or feasible == 1 else int(key[row]) // classes.RANK_SPAN,
+            score=0 if unscored else int(key[row]) // classes.RANK_SPAN,
+            scores=() if unscored else found.scores_at(row, greatest),
             feasible=feasible,
             runners_up=_next_best(graph, key, row) if feasible > 1 else (),
         )

@@ -44,6 +44,7 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
         node: Name of the node; empty when refused.
         devices: Indices of the shareable GPUs it gets on that node.
         score: Weighted total of the chosen node; 0 when it was the only one, as scoring is skipped then.
+        scores: (plugin, its part of the total) for the chosen node; empty when scoring was skipped.
         feasible: Number of nodes that passed every check.
         runners_up: Names of the next best nodes, best first (at most two), for when the first has moved.
         diagnosis: Why nowhere; None when placed.
@@ -55,6 +56,7 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
     node: str = ""
     devices: tuple[int, ...] = ()
     score: int = 0
+    scores: tuple[tuple[str, int], ...] = ()
     feasible: int = 0
     runners_up: tuple[str, ...] = ()
     diagnosis: Diagnosis | None = None

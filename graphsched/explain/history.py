@@ -30,6 +30,7 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
         node: Chosen node; empty when refused.
         devices: Indices of the GPUs it got.
         score: Total of the chosen node.
+        scores: Plugin → its part of the total; empty when scoring was skipped.
         feasible: Number of nodes that passed.
         runners_up: The next best nodes.
         nodes: Number of nodes known; 0 when placed.
@@ -49,6 +50,7 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     node: str = ""
     devices: tuple[int, ...] = ()
     score: int = 0
+    scores: dict[str, int] = {}
     feasible: int = 0
     runners_up: tuple[str, ...] = ()
     nodes: int = 0
@@ -97,6 +99,7 @@ class History:
             node=decision.node,
             devices=decision.devices,
             score=decision.score,
+            scores=dict(decision.scores),
             feasible=decision.feasible,
             runners_up=decision.runners_up,
             nodes=diagnosis.nodes if diagnosis is not None else 0,

@@ -39,6 +39,7 @@ def assert_decision_follows(
     assert chosen == decision.node
     alone = len(ranking) == 1 or chosen == pod.nominated
     assert (0 if alone else verdicts[chosen].total) == decision.score
+    assert ({} if alone else verdicts[chosen].scores) == dict(decision.scores)
     rest = [name for name in ranking if name != chosen]
     assert tuple(rest[: cycle.RUNNERS_UP]) == decision.runners_up
     machine = cluster.machines[chosen]

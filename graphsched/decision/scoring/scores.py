@@ -235,6 +235,11 @@ def normalise(raw: trace.Scores, greatest: int, how: Normalised) -> trace.Scores
     return SCORE_MAX - scaled if how is Normalised.MAX_REVERSED else scaled
 
 
+def normalise_one(raw: int, greatest: int, how: Normalised) -> int:
+    """`normalise` for a single score."""
+    return int(normalise(np.array([raw], np.int64), greatest, how)[0])
+
+
 def _scored(graph: view.View, demand: pods.Demand, name: str) -> tuple[trace.Scores, int]:
     """What the rows hold of a resource as the allocation score counts it, and what the pod adds."""
     columns = graph.columns

@@ -83,20 +83,58 @@ def build(
         clock: Its time is everybody's.
         rng: For the jitter of retries; it decides nothing.
     """
-    store, inbox = stores.Store(), inboxes.Inbox()
-    decider = cycle.Decider(settings.decider)
-    past = history.History(settings.decisions.kept)
     meters = metrics.Metrics(profile=settings.scheduler_name, version=graphsched.__version__)
+    inbox = inboxes.Inbox()
     reflectors = tuple(
         reflector.Reflector(resource, client=api, inbox=inbox, clock=clock, observer=meters, rng=rng)
         for resource in resources.ALL
     )
     by_stream = {f"watch/{each.resource.name}": each for each in reflectors}
+    parts = _parts(
+        settings,
+        api,
+        inbox,
+        meters,
+        lambda source, reason: by_stream[source].resync(reason),
+        clock=clock,
+        rng=rng,
+    )
+    decider = cycle.Decider(settings.decider)
+    past = history.History(settings.decisions.kept)
+    loop = loops.Loop(
+        parts,
+        decider,
+        past,
+        clock=clock,
+        synced=lambda: all(each.progress.synced.is_set() for each in reflectors),
+        on_start=lambda: _started(parts),
+    )
+    shown = sights.Sights(parts, loop, decider, [each.progress for each in reflectors], clock=clock)
+    meters.refresh_with(shown.refresh)
+    seen = server.Sights(
+        metrics=meters,
+        health=shown.health(),
+        decisions=past.newest,
+        explain=shown.explain,
+        config=settings,
+        debug_open=settings.http.debug_open,
+    )
+    return Program(loop=loop, parts=parts, reflectors=reflectors, sights=shown, server=server.Server(seen))
 
-    def resync(source: str, reason: str) -> None:
-        by_stream[source].resync(reason)
 
-    parts = intake.Parts(
+def _parts(
+    settings: configuration.Settings,
+    api: clients.Client,
+    inbox: inboxes.Inbox,
+    meters: metrics.Metrics,
+    resync: intake.Resync,
+    *,
+    clock: clocks.Clock,
+    rng: random.Random,
+) -> intake.Parts:
+    """What the loop works with."""
+    store = stores.Store()
+    return intake.Parts(
         store=store,
         inbox=inbox,
         backlog=backlog.Backlog(settings.backoff, leftover_s=settings.queue.max_unschedulable_seconds),
@@ -128,32 +166,6 @@ def build(
         meters=meters,
         resync=resync,
         scheduler=settings.scheduler_name,
-    )
-    loop = loops.Loop(
-        parts,
-        decider,
-        past,
-        clock=clock,
-        synced=lambda: all(each.progress.synced.is_set() for each in reflectors),
-        on_start=lambda: _started(parts),
-    )
-    shown = sights.Sights(parts, loop, decider, [each.progress for each in reflectors], clock=clock)
-    meters.refresh_with(shown.refresh)
-    return Program(
-        loop=loop,
-        parts=parts,
-        reflectors=reflectors,
-        sights=shown,
-        server=server.Server(
-            server.Sights(
-                metrics=meters,
-                health=shown.health(),
-                decisions=past.newest,
-                explain=shown.explain,
-                config=settings,
-                debug_open=settings.http.debug_open,
-            )
-        ),
     )
 
 

@@ -4,6 +4,9 @@ Comes in: patches from the inbox. Goes out: the graph brought up to date; pods o
 or taken out; promises ended that the cluster has confirmed; orders told what became of their pod; news for the queue's
 hints. `loop` calls it once a turn and decides afterwards.
 
+A gap in a stream is mended by asking its source for everything again. A row that the graph can not hold would come
+again with it, so that row alone is left out, said, and the rest is taken.
+
 Invariants: of what a patch says nothing is acted on unless the graph took it; a pod enters the queue only if it is
 ours, neither bound nor being deleted, and not promised to a node already.
 """
@@ -28,6 +31,8 @@ _log = logging.getLogger(__name__)
 
 ROWS_A_TURN = 1000
 """At 5 to 10 µs a row this stays within the 10 ms that a turn may take."""
+BAD_ROWS_LOGGED = 10
+"""Of one patch; a source that sends nothing but bad rows may not fill the disk."""
 
 Change = tuple[keys.VertexKey, delta.Vertex | None, delta.Vertex | None]
 
@@ -85,9 +90,12 @@ class Intake:
         if patch.stream is not None and patch.stream.sequence == 1:
             # Sources of this very process need no other introduction than their first patch.
             store.streams.open(patch.stream.source, patch.stream.epoch)
-        changes: list[Change] = [(key, store.vertex(key), None) for key in patch.removed if key not in patch.vertices]
-        changes += [(key, store.vertex(key), after) for key, after in patch.vertices.items()]
+        changes = self._changes(patch)
         applied = store.apply(patch)
+        if isinstance(applied, delta.Refused) and applied.reason == "invalid":
+            patch = self._sifted(patch, source)
+            changes = self._changes(patch)
+            applied = store.apply(patch)
         if isinstance(applied, delta.Refused):
             self._parts.meters.patch(source, "refused")
             _log.warning("a patch was refused (%s): %s", applied.reason, applied.detail)
@@ -107,6 +115,23 @@ class Intake:
                 self._pod(before if isinstance(before, pods.Pod) else None, after, now)
             elif isinstance(before, pods.Pod):
                 self._pod(before, None, now)
+
+    def _changes(self, patch: delta.Patch) -> list[Change]:
+        """Each vertex that the patch touches, as it is and as it will be."""
+        store = self._parts.store
+        gone: list[Change] = [(key, store.vertex(key), None) for key in patch.removed if key not in patch.vertices]
+        return gone + [(key, store.vertex(key), after) for key, after in patch.vertices.items()]
+
+    def _sifted(self, patch: delta.Patch, source: str) -> delta.Patch:
+        """The patch without the rows that the graph can not hold; of what they are about it keeps what it has."""
+        good, problems = self._parts.store.sift(patch)
+        if problems:
+            self._parts.meters.patch(source, "refused")
+        for problem in problems[:BAD_ROWS_LOGGED]:
+            _log.warning("%s: left out, the graph can not hold it: %s", source, problem)
+        if len(problems) > BAD_ROWS_LOGGED:
+            _log.warning("%s: %d more were left out", source, len(problems) - BAD_ROWS_LOGGED)
+        return good
 
     def _pod(self, before: pods.Pod | None, after: pods.Pod | None, now: float) -> None:
         promise = None if before is None else self._parts.promises.get(before.key, before.uid)

@@ -1,16 +1,19 @@
 """What a patch must satisfy before anything of it is applied.
 
 The codec has already checked the bytes of a patch from another process; this checks what the rows say, for every patch.
-The answer is one sentence that names the row, or nothing.
+The answer is one sentence that names the row, or nothing; who can not ask for a better patch sifts out the bad rows.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from graphsched.base.values import keys, nodes, pods, relations
 from graphsched.graph import delta, occupancy
+
+Promised = Callable[[keys.VertexKey], keys.EdgeID | None]
+"""A pod's key → its `runs` edge in the graph that the patch is for."""
 
 AMOUNT_MAX = 1 << 55
 """Largest amount of one resource on one node or pod: 32 PiB, or 36 trillion cores. A hundred times it, which scores
@@ -28,20 +31,37 @@ _KINDS: dict[type, str] = {
 _EDGE_KINDS: dict[type, keys.EdgeKind] = {relations.Link: keys.EdgeKind.LINK, relations.Runs: keys.EdgeKind.RUNS}
 
 
-def problem(patch: delta.Patch, promised: Callable[[keys.VertexKey], keys.EdgeID | None]) -> str | None:
+def problem(patch: delta.Patch, promised: Promised) -> str | None:
     """What is wrong with the patch, naming the first bad row; None when it may be applied."""
+    return next((text for _, text in _problems(patch, promised)), None)
+
+
+def sift(patch: delta.Patch, promised: Promised) -> tuple[delta.Patch, list[str]]:
+    """The patch without its bad rows, at the same place in its stream, and what is wrong with each of them."""
+    bad = dict(_problems(patch, promised))
+    good = delta.Patch(
+        removed=patch.removed,
+        cut=patch.cut,
+        vertices={key: vertex for key, vertex in patch.vertices.items() if key not in bad},
+        edges={edge: value for edge, value in patch.edges.items() if edge not in bad},
+        stream=patch.stream,
+    )
+    return good, list(bad.values())
+
+
+def _problems(patch: delta.Patch, promised: Promised) -> Iterator[tuple[keys.VertexKey | keys.EdgeID, str]]:
+    """Each bad row and a sentence that names it."""
     for key, vertex in patch.vertices.items():
         found = _vertex_problem(key, vertex)
         if found:
-            return f"{key}: {found}"
+            yield key, f"{key}: {found}"
     runs_of: dict[keys.VertexKey, keys.EdgeID] = {}
     for edge, value in patch.edges.items():
         found = _edge_problem(edge, value)
         if not found and isinstance(value, relations.Runs):
             found = _promise_problem(patch, edge, runs_of, promised)
         if found:
-            return f"edge {edge.source} → {edge.target}: {found}"
-    return None
+            yield edge, f"edge {edge.source} → {edge.target}: {found}"
 
 
 def _vertex_problem(key: keys.VertexKey, vertex: delta.Vertex) -> str | None:
@@ -115,7 +135,7 @@ def _promise_problem(
     patch: delta.Patch,
     edge: keys.EdgeID,
     runs_of: dict[keys.VertexKey, keys.EdgeID],
-    promised: Callable[[keys.VertexKey], keys.EdgeID | None],
+    promised: Promised,
 ) -> str | None:
     """A pod has at most one promise; a second one must come with the cut of the first."""
     other = runs_of.setdefault(edge.source, edge)

@@ -146,6 +146,13 @@ class Store:
             self.streams.advance(patch.stream)
         return delta.Applied(self.generation, back)
 
+    def sift(self, patch: delta.Patch) -> tuple[delta.Patch, list[str]]:
+        """What `apply` would take of a patch that it refused as `invalid`, and a sentence for each row it would not.
+
+        For sources that would send the same patch again, however often they were asked.
+        """
+        return admission.sift(patch, self.promised)
+
     def _inverse(self, patch: delta.Patch) -> delta.Patch:
         back = delta.Patch()
         lost = {edge for key in patch.removed for edge in self._edges_at.get(key, ())} | patch.cut

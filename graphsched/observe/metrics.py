@@ -164,7 +164,8 @@ class Metrics:
             self._counter(
                 "graphsched_graph_patches_total",
                 "Changes offered to the graph, by source and outcome: applied, repeated (seen before, no effect) or "
-                "refused (out of order or invalid, nothing changed).",
+                "refused (out of order, so that its source is asked for everything again, or with objects that the "
+                "graph can not hold; the log names them, and the rest is applied).",
                 "source",
                 "outcome",
             ),

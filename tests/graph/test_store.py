@@ -377,6 +377,26 @@ def test_a_refused_patch_changes_nothing(graph: store.Store, case: str) -> None:
     assert 500 == cpu_on(graph, "n1")
 
 
+@pytest.mark.parametrize("case", BAD)
+def test_the_good_rows_of_a_refused_patch_can_be_had(graph: store.Store, case: str) -> None:
+    """What is sifted is taken, and each bad row is named once; of two promises at once the first is good."""
+    put(graph, node("n1"), node("n2"), pod("held"))
+    graph.apply(delta.Patch().set_edge(promise("held", "n1"), relations.Runs("1")))
+    graph.streams.open("watch/x", 1)
+    patch, words = BAD[case]
+    patch = delta.merge([delta.Patch().set_vertex(node("fresh")).remove(keys.node_key("n2")), patch])
+    patch.stream = delta.Stream("watch/x", 1, 1)
+
+    good, problems = graph.sift(patch)
+
+    assert [True] == [words in problem for problem in problems]
+    assert (len(patch) - 1, patch.stream) == (len(good), good.stream)
+    assert isinstance(graph.apply(good), delta.Applied)
+    assert graph.node("fresh") is not None
+    assert graph.node("n2") is None
+    assert [] == graph.audit()
+
+
 def test_undo_restores_what_was(graph: store.Store) -> None:
     """Also promises that hung on a removed node, and pods that changed."""
     put(graph, node("n1"), node("n2"), pod(), pod("api", node="n2"))

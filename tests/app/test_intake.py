@@ -1,0 +1,70 @@
+"""What the graph can not hold costs only itself: the rest of its list is taken, and no source is asked in vain."""
+
+import logging
+
+import pytest
+
+from graphsched.app import intake
+from tests import builders
+from tests.app import live
+from tests.fakes import apiserver, storage, virtual
+
+N1 = builders.make_node("n1").cpu("2")
+HUGE = "64Pi"
+WEB = builders.make_pod("web").cpu("1")
+
+
+def lists(it: live.Scheduler) -> int:
+    """How often the nodes were listed."""
+    return len([each for each in it.server.asked("GET", "/api/v1/nodes") if "watch" not in each.query])
+
+
+def refused(it: live.Scheduler, source: str) -> bool:
+    """Whether a patch of this source is counted as refused."""
+    metric = f'graphsched_graph_patches_total{{outcome="refused",source="{source}"}} 1.0'
+    return metric in it.parts.meters.render().decode()
+
+
+@virtual.timed
+async def test_a_node_beyond_all_bounds_is_left_out_and_named(caplog: pytest.LogCaptureFixture) -> None:
+    """Its list is taken once, the pod goes to the other node of the same list."""
+    with caplog.at_level(logging.WARNING, logger=intake.__name__):
+        async with live.scheduler(N1, builders.make_node("n2").memory(HUGE), pods=(WEB,)) as it:
+            await it.bound("web")
+            await it.quiet(600.0)
+
+            assert ("n1", 1) == (it.where("web"), lists(it))
+            assert refused(it, "watch/nodes")
+            it.require_sound()
+    (record,) = caplog.records
+    assert "watch/nodes: left out, the graph can not hold it: node/n2: amount" in record.getMessage()
+
+
+@virtual.timed
+async def test_an_object_that_goes_beyond_all_bounds_keeps_its_last_good_state() -> None:
+    """And follows again as soon as it is mended."""
+    async with live.scheduler(N1) as it:
+        key = storage.Key(apiserver.NODES, "", "n1")
+        it.server.storage.patch(key, {"status": {"allocatable": {"memory": HUGE, "cpu": "1"}}}, strategic=False)
+        await it.quiet()
+        kept = it.parts.store.node("n1")
+        it.server.storage.patch(key, {"status": {"allocatable": {"memory": "1Gi", "cpu": "1"}}}, strategic=False)
+        await it.quiet()
+        mended = it.parts.store.node("n1")
+
+        assert kept is not None
+        assert mended is not None
+        assert (2000, 1000) == (dict(kept.allocatable)["cpu"], dict(mended.allocatable)["cpu"])
+        assert (1, True) == (lists(it), refused(it, "watch/nodes"))
+
+
+@virtual.timed
+async def test_of_many_bad_rows_some_are_named_and_the_rest_counted(caplog: pytest.LogCaptureFixture) -> None:
+    """A source that sends nothing else does not fill the disk."""
+    nodes = [builders.make_node(f"n{number}").memory(HUGE) for number in range(intake.BAD_ROWS_LOGGED + 3)]
+    with caplog.at_level(logging.WARNING, logger=intake.__name__):
+        async with live.scheduler(*nodes):
+            pass
+
+    assert intake.BAD_ROWS_LOGGED + 1 == len(caplog.records)
+    assert "watch/nodes: 3 more were left out" == caplog.records[-1].getMessage()

@@ -37,7 +37,7 @@ def _kube_scheduler(cluster: clusters.Cluster) -> Command:
 
 
 def _graphsched(cluster: clusters.Cluster) -> Command:
-    return [GRAPHSCHED, "run", "--kubeconfig", cluster.kubeconfig_for(_USER)]
+    return [GRAPHSCHED, "run", "--port", "0", "--kubeconfig", cluster.kubeconfig_for(_USER)]
 
 
 def _bare_binder(cluster: clusters.Cluster) -> Command:

@@ -99,8 +99,8 @@ class EventSettings(Group, frozen=True):
         queue_length: How many may wait.
     """
 
-    per_second: Rate = 50.0
-    burst: Count = 500
+    per_second: Rate = 1000.0
+    burst: Count = 1000
     queue_length: Count = 10_000
 
 

@@ -5,6 +5,8 @@ Usage: python -m benchmarks.codec [--rows N] [--json FILE]
 Two patches are measured: links between nodes, as a network prober sends them, and pods of a few workloads, as a watch
 of another process would. The plain way beside them is msgspec's MessagePack of the same values, which checks types but
 no ranges, no duplicates and no keys. The time is process time, the least of several rounds.
+
+Then whole graphs are handed out as a running scheduler does it, see `whole`.
 """
 
 from __future__ import annotations
@@ -18,47 +20,15 @@ from collections.abc import Callable
 
 import msgspec
 
-from graphsched.base.values import keys, labels, pods, relations
+from benchmarks.codec import patches, whole
+from graphsched.base.values import pods, relations
 from graphsched.graph import codec, delta
 
 ROUNDS = 15
-WORKLOADS = 20
+WHOLES = ((20_000, 0), (20_000, 1000), (100_000, 0))
+"""Pods, and the most rows of a patch where the graph is cut into several."""
 
 Answer = dict[str, float | str]
-
-
-def links(rows: int) -> delta.Patch:
-    """Links between nodes, each with numbers of its own."""
-    patch = delta.Patch()
-    for number in range(rows):
-        edge = keys.EdgeID(
-            keys.node_key(f"n{number // 20}"), keys.node_key(f"n{number % 20 + 500}"), keys.EdgeKind.LINK
-        )
-        patch.edges[edge] = relations.Link(0.1 + number / 1000, 100_000.0 - number, 1 - number / (2 * rows))
-    return patch
-
-
-def pods_of_workloads(rows: int) -> delta.Patch:
-    """Pods of a few workloads, which share spec and labels."""
-    specs = [
-        pods.Spec(demand=pods.Demand((("cpu", 100 + number),), 100 + number, 1 << 20)) for number in range(WORKLOADS)
-    ]
-    label_sets = [labels.from_mapping({"app": f"app-{number}", "tier": "web"}) for number in range(WORKLOADS)]
-    patch = delta.Patch()
-    for number in range(rows):
-        spec = specs[number % WORKLOADS]
-        patch.set_vertex(
-            pods.Pod(
-                keys.pod_key("default", f"app-{number % WORKLOADS}-{number:06d}"),
-                f"00000000-0000-4000-8000-{number:012d}",
-                spec,
-                spec.demand,
-                label_sets[number % WORKLOADS],
-                node=f"n{number % 500}",
-                created=1.7e9 + number,
-            )
-        )
-    return patch
 
 
 def fastest_us(work: Callable[[], object]) -> float:
@@ -96,13 +66,19 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1000, help="rows in each patch (default 1000)")
     parser.add_argument("--json", type=pathlib.Path, help="write the numbers to this file as well")
     options = parser.parse_args()
-    answers = [measure("links", links(options.rows)), measure("pods", pods_of_workloads(options.rows))]
-    columns = list(answers[0])
-    print("  ".join(f"{column:>15}" for column in columns))
-    for answer in answers:
-        print("  ".join(f"{answer[column]!s:>15}" for column in columns))
+    answers = [measure("links", patches.links(options.rows)), measure("pods", patches.pods_of_workloads(options.rows))]
+    wholes = [
+        msgspec.to_builtins(whole.measure(nodes_count=5000, pods_count=pods_count, rows_max=rows_max))
+        for pods_count, rows_max in WHOLES
+    ]
+    for table in (answers, wholes):
+        columns = list(table[0])
+        print("  ".join(f"{column:>15}" for column in columns))
+        for answer in table:
+            print("  ".join(f"{answer[column]!s:>15}" for column in columns))
+        print()
     if options.json:
-        options.json.write_text(json.dumps(answers, indent=1) + "\n")
+        options.json.write_text(json.dumps([*answers, *wholes], indent=1) + "\n")
 
 
 if __name__ == "__main__":

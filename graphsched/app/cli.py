@@ -65,7 +65,7 @@ Paths = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="PATHS",
-        help="Manifests, folders, kubectl dumps, snapshots, openb CSV files; - for standard input.",
+        help="Manifests, folders, kubectl dumps, snapshots, captured graphs, openb CSV files; - for standard input.",
         show_default=False,
     ),
 ]
@@ -275,6 +275,7 @@ def explain(
     short_help="Capture a cluster into a file to replay.",
     epilog=_examples(
         "graphsched snapshot --output cluster.json && graphsched simulate cluster.json",
+        "graphsched snapshot --from-scheduler --output cluster.dg && graphsched explain web-0 cluster.dg",
     ),
 )
 def snapshot(
@@ -282,16 +283,38 @@ def snapshot(
     output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="File to write; - for stdout.")] = "-",
     kubeconfig: KubeconfigOption = "",
     context: ContextOption = "",
+    from_scheduler: Annotated[
+        bool,
+        typer.Option("--from-scheduler", help="Ask a running scheduler for its graph, promises included."),
+    ] = False,
+    server: Annotated[
+        str,
+        typer.Option(
+            "--server",
+            metavar="URL",
+            help="That scheduler's address. Default: http://127.0.0.1:10260.",
+            show_default=False,
+        ),
+    ] = "",
 ) -> Call:
     """Capture what a scheduler sees of a cluster into one file: JSON lines that simulate, explain and evaluate read.
 
-    Environment values, arguments, annotations and managed fields are left out; Secrets are not read at all.
+    Environment values, arguments, annotations and managed fields are left out; Secrets are not read at all. With
+    --from-scheduler, the file is a running scheduler's own graph, which simulate and explain read.
     """
 
     def call() -> int:
         from graphsched.app import snapshot as program
 
-        return program.command(program.Options(output=output, kubeconfig=kubeconfig, context=context))
+        return program.command(
+            program.Options(
+                output=output,
+                kubeconfig=kubeconfig,
+                context=context,
+                from_scheduler=from_scheduler,
+                server=server,
+            )
+        )
 
     return call
 

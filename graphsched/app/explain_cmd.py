@@ -7,13 +7,11 @@ YAML.
 
 from __future__ import annotations
 
-import urllib.error
 import urllib.parse
-import urllib.request
 
 import msgspec
 
-from graphsched.app import offline, simulation, terminal
+from graphsched.app import asking, offline, simulation, terminal
 from graphsched.base.values import errors
 from graphsched.explain import telling, why
 
@@ -59,33 +57,15 @@ def _from_files(options: Options) -> why.Explanation:
 
 
 def _from_server(options: Options) -> why.Explanation:
-    server = options.server.rstrip("/")
-    if not server.startswith(("http://", "https://")):
-        raise errors.InputError("--server", problem=f'"{server}" is no URL', remedy="use e.g. http://127.0.0.1:10260")
     name = options.pod if "/" in options.pod else f"default/{options.pod}"
-    url = f"{server}/debug/explain?{urllib.parse.urlencode({'pod': name})}"
-    try:
-        # The scheme was checked above. No proxy: the address is this machine's, or one the user named.
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(url, timeout=_TIMEOUT_S) as response:
-            body = response.read(_ANSWER_BYTES_MAX)
-    except urllib.error.HTTPError as error:
-        raise errors.ClusterError(f"{server}: {_reason(error)}", status=error.code) from error
-    except (urllib.error.URLError, OSError) as error:
-        reason = getattr(error, "reason", error)
-        raise errors.UnreachableError(
-            f"{server}: no running scheduler answers ({reason}); name files to explain from, or use --server",
-        ) from error
+    body = asking.get(
+        options.server,
+        f"/debug/explain?{urllib.parse.urlencode({'pod': name})}",
+        timeout_s=_TIMEOUT_S,
+        bytes_max=_ANSWER_BYTES_MAX,
+        instead="name files to explain from, or use --server",
+    )
     try:
         return msgspec.json.decode(body, type=why.Explanation)
     except msgspec.DecodeError as error:
-        raise errors.ClusterError(f"{server}: not an answer of graphsched of this version ({error})") from error
-
-
-def _reason(error: urllib.error.HTTPError) -> str:
-    """What the server said, in its own words where it has any."""
-    body = error.read(4096)
-    try:
-        return str(msgspec.json.decode(body, type=dict[str, str])["error"])
-    except (msgspec.DecodeError, KeyError):
-        return f"answered {error.code} {error.reason}"
+        raise errors.ClusterError(f"{options.server}: not an answer of graphsched of this version ({error})") from error

@@ -1,15 +1,15 @@
 """A cluster out of files, for every command that needs no API server.
 
-Paths come in as the user gave them: manifests, folders, `kubectl get -o json` dumps, snapshots, openb CSV files, or
-`-` for standard input. A `ClusterState` goes out, and the graph made of it. `simulate`, `explain` and the demo start
-here.
+Paths come in as the user gave them: manifests, folders, `kubectl get -o json` dumps, snapshots, graphs captured from a
+running scheduler, openb CSV files, or `-` for standard input. A `ClusterState` goes out, and the graph made of it.
+`simulate`, `explain` and the demo start here.
 
 Invariant: whatever is wrong with a file is an `InputError` naming it; nothing is read that was not named.
 """
 
 from __future__ import annotations
 
-import dataclasses
+import functools
 import gc
 import pathlib
 from collections import Counter
@@ -19,7 +19,7 @@ from graphsched.app import settings
 from graphsched.base.values import errors, pods
 from graphsched.decision import cycle
 from graphsched.graph import delta, store
-from graphsched.sources import documents, manifests, openb, state
+from graphsched.sources import captures, documents, manifests, openb, state
 
 NO_INPUT = errors.InputError(problem="no input", remedy="name manifests, a folder, a snapshot or openb CSV files")
 
@@ -28,7 +28,7 @@ def load(paths: Sequence[str], *, unknown_nodes: bool = False) -> state.ClusterS
     """The cluster in these files.
 
     Args:
-        paths: In order; openb files are told by their first line.
+        paths: In order; captured graphs are told by their first bytes, openb files by their first line.
         unknown_nodes: Whether a pod may be bound to a node that is not in the input.
 
     Raises:
@@ -36,12 +36,16 @@ def load(paths: Sequence[str], *, unknown_nodes: bool = False) -> state.ClusterS
     """
     if not paths:
         raise NO_INPUT
-    traces = [path for path in paths if _is_trace(path)]
-    others = [path for path in paths if path not in traces]
-    if not traces:
-        return manifests.read(others, unknown_nodes=unknown_nodes)
-    trace = openb.read(traces)
-    return _joined(trace, manifests.read(others, unknown_nodes=unknown_nodes)) if others else trace
+    graphs = [path for path in paths if captures.is_capture(path)]
+    traces = [path for path in paths if path not in graphs and _is_trace(path)]
+    others = [path for path in paths if path not in graphs and path not in traces]
+    found = [captures.read(path) for path in graphs]
+    if traces:
+        found.append(openb.read(traces))
+    if others:
+        # A pod may be bound to a node of a captured graph, which knows of pods whose node is gone as well.
+        found.append(manifests.read(others, unknown_nodes=unknown_nodes or bool(graphs)))
+    return functools.reduce(_joined, found)
 
 
 def _is_trace(path: str) -> bool:
@@ -49,16 +53,26 @@ def _is_trace(path: str) -> bool:
 
 
 def _joined(first: state.ClusterState, second: state.ClusterState) -> state.ClusterState:
-    names = Counter(node.name for node in (*first.nodes, *second.nodes))
-    twice = next((name for name, count in names.items() if count > 1), None)
-    if twice is not None:
-        raise errors.InputError(f'Node "{twice}"', problem="is in two files", remedy="remove or rename one")
-    return dataclasses.replace(
-        second,
+    _require_apart("Node", [node.name for node in first.nodes], [node.name for node in second.nodes])
+    _require_apart("Pod", [pod.full_name for pod in first.pods], [pod.full_name for pod in second.pods])
+    known = {namespace.name for namespace in first.namespaces}
+    # A namespace that is merely used has no label but its name, and takes none from one that is known.
+    more = [each for each in second.namespaces if each.name not in known or len(each.labels) > 1]
+    return state.ClusterState(
         nodes=(*first.nodes, *second.nodes),
         pods=(*first.pods, *second.pods),
-        namespaces=(*first.namespaces, *second.namespaces),
+        namespaces=(*first.namespaces, *more),
+        priority_classes=(*first.priority_classes, *second.priority_classes),
+        ignored=dict(sorted((Counter(first.ignored) + Counter(second.ignored)).items())),
+        edges={**first.edges, **second.edges},
     )
+
+
+def _require_apart(kind: str, first: Sequence[str], second: Sequence[str]) -> None:
+    known = set(first)
+    twice = next((name for name in second if name in known), None)
+    if twice is not None:
+        raise errors.InputError(f'{kind} "{twice}"', problem="is in two files", remedy="remove or rename one")
 
 
 def graph_of(cluster: state.ClusterState) -> store.Store:

@@ -1,11 +1,13 @@
-"""What the HTTP server shows of a running scheduler: health, numbers, past decisions, explanations.
+"""What the HTTP server shows of a running scheduler: health, numbers, past decisions, explanations, the graph.
 
 Comes in: the parts that `wiring` made. Goes out: probes, refreshers and callbacks for `observe`, which knows none of
-those parts. Everything here reads and nothing steers; all of it runs on the loop, when somebody asks.
+those parts. Everything here reads and nothing steers; all but the encoding of the graph runs on the loop, when somebody
+asks.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 from graphsched.app import intake, loop as loops, parking
@@ -13,7 +15,8 @@ from graphsched.base.kit import clock as clocks
 from graphsched.base.values import keys
 from graphsched.decision import cycle
 from graphsched.explain import why
-from graphsched.observe import health
+from graphsched.graph import codec, delta
+from graphsched.observe import health, server
 from graphsched.sources import progress
 
 STUCK_S = 60.0
@@ -89,6 +92,19 @@ class Sights:
         if found is None:
             return None
         return why.explain(self._parts.store.view(), found, self._decider, waiting=self._waiting(found.key))
+
+    async def graph(self) -> server.Graph:
+        """The whole graph with the promises in it, encoded.
+
+        Only copying the tables is done on the loop; encoding goes on beside it, on values that never change.
+        `python -m benchmarks.codec` measures how long the loop has to wait meanwhile.
+        """
+        store = self._parts.store
+        generation = store.generation
+        vertices, edges = store.content()
+        patch = delta.Patch(vertices=vertices, edges=edges)
+        data = await asyncio.to_thread(codec.encode, patch, base_generation=generation)
+        return server.Graph(generation, data)
 
     def _waiting(self, key: keys.VertexKey) -> why.Waiting | None:
         entry = self._parts.backlog.get(key)

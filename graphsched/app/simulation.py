@@ -127,7 +127,7 @@ def run(
     """Decide every pending pod.
 
     Args:
-        cluster: The cluster; its pods that are being deleted or are bound keep their room and are not decided.
+        cluster: The cluster; its pods that are being deleted, bound or promised keep their room and are not decided.
         order: Of decision.
         decider: The profile's; the default profile unless given.
         scheduler: Decide only pods with this schedulerName; empty for all.
@@ -188,14 +188,14 @@ class _Books:
         self._asked_gpu = 0
         self._offered: dict[str, int] = {}
         self._used: dict[str, int] = {}
-        known = {node.name for node in cluster.nodes}
+        known, promises = {node.name for node in cluster.nodes}, cluster.promises
         for node in cluster.nodes:
             for resource, amount in node.allocatable:
                 self._offered[resource] = self._offered.get(resource, 0) + amount
             if node.gpus:
                 self._offered[GPU] = self._offered.get(GPU, 0) + 1000 * node.gpus
         for pod in cluster.pods:
-            if pod.node in known:
+            if (pod.node or promises.get(pod.key)) in known:
                 self._take(pod)
 
     def enter(self, pod: pods.Pod, decision: trace.Decision) -> None:

@@ -1,11 +1,12 @@
 """`graphsched snapshot`: a cluster as one file that can be replayed.
 
 The API server is read page by page; JSON lines go out, one object each, that `simulate`, `explain` and `evaluate` read
-as they read manifests. The first line says what was captured and when, by which version.
+as they read manifests. The first line says what was captured and when, by which version. Or a running scheduler is
+asked for its graph, which goes out as it came, once it is known to be whole: what was decided on, promises included.
 
 Invariant: only what is listed below is written. What somebody may want to keep to themselves never reaches the file:
 values of environment variables, commands and arguments, annotations, managed fields, references to secrets. Secrets and
-ConfigMaps are not even asked for.
+ConfigMaps are not even asked for. A graph has no place for any of that.
 """
 
 from __future__ import annotations
@@ -25,11 +26,13 @@ from collections.abc import Awaitable, Callable, Iterator
 import msgspec
 
 import graphsched
-from graphsched.app import terminal
+from graphsched.app import asking, terminal
 from graphsched.base.kit import clock
 from graphsched.base.kube import client as clients, config, credentials, lists
-from graphsched.base.values import errors
+from graphsched.base.values import errors, keys
 from graphsched.explain import wording
+from graphsched.graph import delta
+from graphsched.sources import captures
 
 RESOURCES: tuple[tuple[str, str, str], ...] = (
     ("v1", "Node", "/api/v1/nodes"),
@@ -114,6 +117,8 @@ _POD_STATUS = frozenset(
 )
 _CONTAINER_STATUS = frozenset({"name", "resources", "allocatedResources"})
 
+_GRAPH_TIMEOUT_S = 60.0
+
 _Object = dict[str, typing.Any]
 
 
@@ -123,15 +128,59 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     output: str = "-"
     kubeconfig: str = ""
     context: str = ""
+    from_scheduler: bool = False
+    server: str = ""
 
 
 def command(options: Options) -> int:
     """Capture; returns 0.
 
     Raises:
-        InputError: No credentials, or the file can not be written.
-        ClusterError: The API server refused or went away; nothing was written.
+        InputError: No credentials, options that do not go together, or the file can not be written.
+        ClusterError: The API server or the scheduler refused or went away; nothing was written.
     """
+    _check(options)
+    told = _from_scheduler(options) if options.from_scheduler else _from_cluster(options)
+    terminal.note(f"captured {told} to {'stdout' if options.output == '-' else options.output}")
+    return 0
+
+
+def _check(options: Options) -> None:
+    if not options.from_scheduler and options.server:
+        raise errors.InputError("--server", problem="is of a scheduler", remedy="add --from-scheduler, or leave it out")
+    for name, value in (("--kubeconfig", options.kubeconfig), ("--context", options.context)):
+        if options.from_scheduler and value:
+            raise errors.InputError(name, problem="is of no use with --from-scheduler", remedy="leave it out")
+    if options.from_scheduler and options.output == "-" and sys.stdout.isatty():
+        raise errors.InputError("--output", problem="a graph is no text", remedy="name a file, e.g. cluster.dg")
+
+
+def _from_scheduler(options: Options) -> str:
+    """Write a running scheduler's graph; returns what is in it."""
+    server = options.server or asking.DEFAULT
+    data = asking.get(
+        server,
+        "/debug/graph",
+        timeout_s=_GRAPH_TIMEOUT_S,
+        bytes_max=captures.BYTES_MAX,
+        instead="use --server, or leave out --from-scheduler to ask the API server",
+    )
+    found = captures.decode(data)
+    if isinstance(found, delta.Refused):
+        raise errors.ClusterError(f"{server}: not a graph that this version reads: {found.detail}")
+    with _target(options.output) as write:
+        write(data)
+    counts = Counter(map(keys.kind_of, found.patch.vertices)) + Counter(edge.kind for edge in found.patch.edges)
+    parts = [
+        wording.count(counts[keys.Kind.NODE], "node"),
+        wording.count(counts[keys.Kind.POD], "pod"),
+        wording.count(counts[keys.EdgeKind.RUNS], "promise"),
+    ]
+    return f"generation {found.generation:,} of the graph ({', '.join(parts)})"
+
+
+def _from_cluster(options: Options) -> str:
+    """Write the objects of a cluster; returns what was written."""
     request = config.find(kubeconfig=options.kubeconfig, context=options.context, environ=os.environ)
     counts: Counter[str] = Counter()
     with _target(options.output) as write:
@@ -141,9 +190,7 @@ def command(options: Options) -> int:
             write(msgspec.json.encode(body) + b"\n")
 
         asyncio.run(capture(lambda: config.load(request), put))
-    told = ", ".join(wording.count(counts[kind], _noun(kind), _noun(kind, plural=True)) for _, kind, _ in RESOURCES)
-    terminal.note(f"captured {told} to {'stdout' if options.output == '-' else options.output}")
-    return 0
+    return ", ".join(wording.count(counts[kind], _noun(kind), _noun(kind, plural=True)) for _, kind, _ in RESOURCES)
 
 
 def _noun(kind: str, *, plural: bool = False) -> str:

@@ -116,6 +116,7 @@ def build(
         health=shown.health(),
         decisions=past.newest,
         explain=shown.explain,
+        graph=shown.graph,
         config=settings,
         debug_open=settings.http.debug_open,
     )

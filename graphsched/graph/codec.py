@@ -54,7 +54,8 @@ class Header(typing.NamedTuple):
         format: Of the buffer.
         length: Of the buffer, in bytes.
         checksum: CRC-32 of the buffer.
-        base_generation: The generation a follower's copy must have; 0 for patches that go by their stream's sequence.
+        base_generation: The generation a follower's copy must have; 0 for patches that go by their stream's sequence;
+            the generation at which a follower begins for a whole graph.
     """
 
     format: int

@@ -10,7 +10,9 @@ opened they answer only callers on this host, which is where `kubectl port-forwa
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
@@ -18,12 +20,19 @@ from aiohttp import web
 
 from graphsched.observe import health as healths, metrics as meters
 
+_log = logging.getLogger(__name__)
+
 DECISIONS_DEFAULT = 20
 DECISIONS_MAX = 1000
 REQUESTS_MAX = 32
 """Requests served at a time; more are told to come back."""
 EXPLANATIONS_MAX = 2
 """Explanations at a time: each evaluates every node."""
+GRAPH_S_MAX = 60.0
+"""How long sending the graph may take: it is handed out to one caller at a time."""
+GENERATION_HEADER = "X-Graphsched-Generation"
+"""Of an answer that holds the graph: its generation."""
+_GRAPH_CHUNK_BYTES = 256 << 10
 _HEADER_BYTES_MAX = 8190
 
 _INDEX = """graphsched
@@ -34,12 +43,25 @@ _INDEX = """graphsched
 /configz            the configuration in effect
 /debug/decisions    the last decisions with scores and refusals (?pod=namespace/name, ?limit=20)
 /debug/explain      why a pod is where it is, or why it is pending (?pod=namespace/name)
+/debug/graph        the whole graph, to replay it: graphsched snapshot --from-scheduler
 """
 
 Decisions = Callable[[int, str], Sequence[object]]
 """(limit, `namespace/name` or an empty text for all pods) → the newest entries first, each msgspec can encode."""
 Explain = Callable[[str], Awaitable[object | None]]
 """`namespace/name` → an answer msgspec can encode, or None for a pod nobody knows."""
+
+
+class Graph(msgspec.Struct, frozen=True):
+    """The graph as it was at one moment.
+
+    Attributes:
+        generation: That moment.
+        data: Encoded, to be passed on as it is.
+    """
+
+    generation: int
+    data: bytes
 
 
 class Sights(msgspec.Struct, frozen=True):
@@ -50,6 +72,7 @@ class Sights(msgspec.Struct, frozen=True):
         health: All checks.
         decisions: Recent decisions.
         explain: Explains one pod.
+        graph: Hands out the whole graph.
         config: The configuration in effect, without secrets; anything msgspec can encode.
         debug_open: Answer debug requests from other hosts too.
     """
@@ -58,6 +81,7 @@ class Sights(msgspec.Struct, frozen=True):
     health: healths.Health
     decisions: Decisions
     explain: Explain
+    graph: Callable[[], Awaitable[Graph]]
     config: object
     debug_open: bool = False
 
@@ -69,6 +93,7 @@ class Server:
         self._sights = sights
         self._requests = 0
         self._explanations = 0
+        self._giving = False
         self._encoder = msgspec.json.Encoder(enc_hook=str)
         self._runner: web.AppRunner | None = None
         self.port = 0
@@ -88,6 +113,7 @@ class Server:
                 web.get("/configz", self._config),
                 web.get("/debug/decisions", self._decisions),
                 web.get("/debug/explain", self._explain),
+                web.get("/debug/graph", self._graph, allow_head=False),
             ]
         )
         runner = web.AppRunner(
@@ -165,6 +191,18 @@ class Server:
             self._explanations -= 1
         return _problem(404, f"no pod {pod} is known here") if answer is None else self._json(answer)
 
+    async def _graph(self, request: web.Request) -> web.StreamResponse:
+        if closed := self._closed(request):
+            return closed
+        if self._giving:
+            return _problem(503, "the graph is being handed out to somebody else, try again", retry=True)
+        self._giving = True
+        try:
+            graph = await self._sights.graph()
+            return await _sent(request, graph)
+        finally:
+            self._giving = False
+
     def _closed(self, request: web.Request) -> web.Response | None:
         if self._sights.debug_open or _is_local(request.remote):
             return None
@@ -172,6 +210,25 @@ class Server:
 
     def _json(self, value: object) -> web.Response:
         return web.Response(body=self._encoder.encode(value) + b"\n", content_type="application/json")
+
+
+async def _sent(request: web.Request, graph: Graph) -> web.StreamResponse:
+    """Send the graph in parts, each as soon as the caller has read enough of those before."""
+    response = web.StreamResponse(headers={GENERATION_HEADER: str(graph.generation)})
+    response.content_type = "application/octet-stream"
+    response.content_length = len(graph.data)
+    data = memoryview(graph.data)
+    try:
+        async with asyncio.timeout(GRAPH_S_MAX):
+            await response.prepare(request)
+            for start in range(0, len(data), _GRAPH_CHUNK_BYTES):
+                await response.write(data[start : start + _GRAPH_CHUNK_BYTES])
+            await response.write_eof()
+    except TimeoutError:
+        _log.warning("the graph was not read within %.0f s: the connection is closed", GRAPH_S_MAX)
+        if request.transport is not None:
+            request.transport.abort()
+    return response
 
 
 def _is_local(address: str | None) -> bool:

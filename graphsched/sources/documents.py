@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from graphsched.base.values import errors
+from graphsched.graph import wire
 from graphsched.sources import yamls
 
 STDIN = "-"
@@ -92,13 +93,49 @@ def _walk(folder: pathlib.Path, above: tuple[tuple[int, int], ...]) -> Iterator[
 
 def _read_file(path: pathlib.Path) -> bytes:
     try:
-        status = path.stat()
-        if stat.S_ISREG(status.st_mode) and status.st_size > BYTES_MAX:
-            raise _too_big(str(path), status.st_size)
-        with path.open("rb") as file:
+        with _open(path, BYTES_MAX) as file:
             return _read_bounded(file, str(path))
     except OSError as error:
         raise _unreadable(path, error) from error
+
+
+def _open(path: pathlib.Path, bytes_max: int) -> typing.BinaryIO:
+    """Open the file unless its size alone refuses it."""
+    status = path.stat()
+    if stat.S_ISREG(status.st_mode) and status.st_size > bytes_max:
+        raise _too_big(str(path), status.st_size, bytes_max)
+    return path.open("rb")
+
+
+def bytes_of(path: str, *, bytes_max: int) -> bytes:
+    """The bytes of one file, whatever they are.
+
+    Raises:
+        InputError: The file can not be read, or holds more than `bytes_max`.
+    """
+    try:
+        with _open(pathlib.Path(path), bytes_max) as file:
+            data = file.read(bytes_max + 1)
+    except OSError as error:
+        raise _unreadable(pathlib.Path(path), error) from error
+    if len(data) > bytes_max:
+        raise _too_big(path, len(data), bytes_max)
+    return data
+
+
+def first_bytes(path: str, count: int) -> bytes:
+    """The first bytes of one file; empty for a folder, and for what is not there.
+
+    Raises:
+        InputError: The file can not be read.
+    """
+    try:
+        if not pathlib.Path(path).is_file():
+            return b""
+        with pathlib.Path(path).open("rb") as file:
+            return file.read(count)
+    except OSError as error:
+        raise _unreadable(pathlib.Path(path), error) from error
 
 
 def _read_bounded(file: typing.BinaryIO, place: str) -> bytes:
@@ -109,11 +146,14 @@ def _read_bounded(file: typing.BinaryIO, place: str) -> bytes:
             raise errors.InputError(place, problem=f"is {name}, not UTF-8", remedy="save it as UTF-8")
     if head.startswith(_COMPRESSED):
         raise errors.InputError(place, problem="is compressed", remedy="unpack it first")
+    if head.startswith(wire.IDENTIFIER):
+        problem = "is a captured graph, read by its name alone"
+        raise errors.InputError(place, problem=problem, remedy="name the file itself, not its folder or standard input")
     if b"\0" in head:
         raise errors.InputError(place, problem="is binary, not text", remedy=_TEXT_HELP)
     data = head + file.read(BYTES_MAX + 1 - len(head))
     if len(data) > BYTES_MAX:
-        raise _too_big(place, len(data))
+        raise _too_big(place, len(data), BYTES_MAX)
     return data
 
 
@@ -248,6 +288,6 @@ def _unreadable(path: pathlib.Path, error: OSError) -> errors.InputError:
     return errors.InputError(str(path), problem=problem, remedy=remedy)
 
 
-def _too_big(place: str, size: int) -> errors.InputError:
-    problem = f"is {size >> 20} MiB, more than {BYTES_MAX >> 20} MiB"
+def _too_big(place: str, size: int, bytes_max: int) -> errors.InputError:
+    problem = f"is {size >> 20} MiB, more than {bytes_max >> 20} MiB"
     return errors.InputError(place, problem=problem, remedy="split it, or give less of it")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
-from graphsched.base.values import nodes as node_values, pods as pod_values
+from graphsched.base.values import keys, nodes as node_values, pods as pod_values, relations
 from graphsched.graph import delta
 
 
@@ -24,6 +24,7 @@ class ClusterState:
         priority_classes: Those given, without the built-in ones.
         ignored: Kind → number of objects that were recognised but do not bear on scheduling, e.g. `Service`, or that
             hold nothing, e.g. `Pod (Succeeded)`. Sorted by kind.
+        edges: What a captured graph knows beyond objects: links, and nodes that were promised to pods.
     """
 
     nodes: tuple[node_values.Node, ...] = ()
@@ -31,14 +32,29 @@ class ClusterState:
     namespaces: tuple[node_values.Namespace, ...] = ()
     priority_classes: tuple[node_values.PriorityClass, ...] = ()
     ignored: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    edges: Mapping[keys.EdgeID, relations.Edge] = dataclasses.field(default_factory=dict)
 
     @property
     def pending(self) -> tuple[pod_values.Pod, ...]:
-        """The pods that are bound to no node."""
-        return tuple(pod for pod in self.pods if not pod.node)
+        """The pods that are bound to no node, nor promised one."""
+        promised = self.promises
+        return tuple(pod for pod in self.pods if not pod.node and pod.key not in promised)
+
+    @property
+    def promises(self) -> dict[keys.VertexKey, str]:
+        """Key of a pod → the node that a decision promised it and that the cluster had not confirmed."""
+        if not self.edges:
+            return {}
+        waiting = {pod.key: pod.uid for pod in self.pods if not pod.node}
+        return {
+            edge.source: keys.name_of(edge.target)
+            for edge, value in self.edges.items()
+            # A promise to another pod of the same name is none.
+            if isinstance(value, relations.Runs) and waiting.get(edge.source) == value.uid
+        }
 
 
 def to_patch(state: ClusterState) -> delta.Patch:
     """The patch that makes this cluster out of an empty graph; pending pods are vertices as well."""
     vertices: tuple[delta.Vertex, ...] = (*state.namespaces, *state.priority_classes, *state.nodes, *state.pods)
-    return delta.Patch(vertices={vertex.key: vertex for vertex in vertices})
+    return delta.Patch(vertices={vertex.key: vertex for vertex in vertices}, edges=dict(state.edges))

@@ -24,6 +24,7 @@ class World:
         self.asked: list[tuple[int, str]] = []
         self.busy: asyncio.Queue[str] = asyncio.Queue()
         self.release: asyncio.Event | None = None
+        self.data = b"GSDG"
 
     def decisions(self, limit: int, pod: str) -> list[object]:
         """Two entries, and the question is noted."""
@@ -37,19 +38,31 @@ class World:
             await self.release.wait()
         return {"text": "because"} if pod == "default/a" else None
 
+    async def graph(self) -> server.Graph:
+        """Hand out `data`; wait for `release` if there is one."""
+        if self.release is not None:
+            self.busy.put_nowait("graph")
+            await self.release.wait()
+        return server.Graph(7, self.data)
+
+
+def sights_of(world: World) -> server.Sights:
+    """What a server of this world shows."""
+    return server.Sights(
+        metrics=metrics.Metrics(profile="graph-scheduler", version="0"),
+        health=health.Health([health.Check("watch/pods", lambda: world.problem)]),
+        decisions=world.decisions,
+        explain=world.explain,
+        graph=world.graph,
+        config={"profile": "graph-scheduler"},
+    )
+
 
 def served(world: World, talk: Callable[[Ask], Awaitable[object]]) -> None:
     """Run `talk` with a function that asks a server which shows `world`: `await ask("GET /path")`."""
 
     async def main() -> None:
-        sights = server.Sights(
-            metrics=metrics.Metrics(profile="graph-scheduler", version="0"),
-            health=health.Health([health.Check("watch/pods", lambda: world.problem)]),
-            decisions=world.decisions,
-            explain=world.explain,
-            config={"profile": "graph-scheduler"},
-        )
-        serving = server.Server(sights)
+        serving = server.Server(sights_of(world))
         await serving.start(host="127.0.0.1", port=0)
         async with aiohttp.ClientSession(f"http://127.0.0.1:{serving.port}") as session:
 
@@ -128,6 +141,8 @@ def test_a_limit_that_is_none_is_refused(limit: str) -> None:
         ("GET /debug/explain?pod=default/b", 404),
         ("GET /debug/explain?pod=a", 400),
         ("GET /debug/explain", 400),
+        ("GET /debug/graph", 200),
+        ("HEAD /debug/graph", 405),
         ("GET /configz", 200),
         ("GET /", 200),
         ("GET /nothing", 404),
@@ -160,8 +175,89 @@ def test_explanations_at_a_time_are_bounded() -> None:
     assert [503, 200, 200] == statuses
 
 
-async def _status(ask: Ask) -> int:
-    return (await ask("GET /debug/explain?pod=default/a"))[0]
+async def _status(ask: Ask, request: str = "GET /debug/explain?pod=default/a") -> int:
+    return (await ask(request))[0]
+
+
+def test_the_graph_is_handed_out_to_one_at_a_time() -> None:
+    """Copying and encoding it twice at once is of no use to anybody; the next one gets it."""
+    statuses: list[int] = []
+
+    async def talk(ask: Ask) -> None:
+        world.release = asyncio.Event()
+        async with asyncio.TaskGroup() as group:
+            first = group.create_task(_status(ask, "GET /debug/graph"))
+            await world.busy.get()
+            statuses.append(await _status(ask, "GET /debug/graph"))
+            world.release.set()
+        statuses.extend([await first, await _status(ask, "GET /debug/graph")])
+
+    world = World()
+    served(world, talk)
+
+    assert [503, 200, 200] == statuses
+
+
+def test_the_graph_comes_whole_and_says_its_generation() -> None:
+    """In parts, whose sum was announced."""
+    world = World()
+    world.data = bytes(range(256)) * 5000
+
+    async def main() -> None:
+        serving = server.Server(sights_of(world))
+        await serving.start(host="127.0.0.1", port=0)
+        async with (
+            aiohttp.ClientSession() as session,
+            session.get(f"http://127.0.0.1:{serving.port}/debug/graph") as response,
+        ):
+            assert "7" == response.headers[server.GENERATION_HEADER]
+            assert "application/octet-stream" == response.content_type
+            assert len(world.data) == response.content_length
+            assert world.data == await response.read()
+        await serving.stop()
+
+    asyncio.run(main())
+
+
+def test_a_caller_that_does_not_read_the_graph_loses_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the next one gets it: nobody can keep it from others."""
+    monkeypatch.setattr(server, "GRAPH_S_MAX", 0.05)
+    world = World()
+    world.data = bytes(64 << 20)
+    world.release = asyncio.Event()
+    world.release.set()
+
+    async def main() -> None:
+        serving = server.Server(sights_of(world))
+        await serving.start(host="127.0.0.1", port=0)
+        reader, writer = await asyncio.open_connection("127.0.0.1", serving.port, limit=1024)
+        writer.write(b"GET /debug/graph HTTP/1.1\r\nHost: x\r\n\r\n")
+        await world.busy.get()
+        world.data = b"GSDG"
+        async with aiohttp.ClientSession(f"http://127.0.0.1:{serving.port}") as session:
+            while (answer := await _body(session))[0] == 503:
+                assert b"try again" in answer[1]
+        assert (200, b"GSDG") == answer
+        assert len(await reader.read()) < 64 << 20
+        writer.close()
+        await writer.wait_closed()
+        await serving.stop()
+
+    asyncio.run(main())
+
+
+async def _body(session: aiohttp.ClientSession) -> tuple[int, bytes]:
+    async with session.get("/debug/graph") as response:
+        return response.status, await response.read()
+
+
+@pytest.mark.parametrize("path", ["/configz", "/debug/decisions", "/debug/explain?pod=default/a", "/debug/graph"])
+def test_other_hosts_are_told_how_to_ask(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every debug endpoint follows the rule."""
+    monkeypatch.setattr(server, "_is_local", lambda _address: False)
+    (answer,) = answers(World(), f"GET {path}")
+
+    assert (403, True) == (answer[0], "use kubectl port-forward" in answer[1])
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ class Requirement(msgspec.Struct, frozen=True, gc=False, order=True):
 
 
 class Selector(msgspec.Struct, frozen=True, gc=False):
-    """A conjunction of requirements, sorted. Without any it matches everything; *no* selector (None) matches nothing."""
+    """A conjunction of requirements, sorted. Without any it matches all; *no* selector (None) matches nothing."""
 
     requirements: tuple[Requirement, ...] = ()
 

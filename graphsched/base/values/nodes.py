@@ -16,7 +16,7 @@ EPHEMERAL_STORAGE = "ephemeral-storage"
 PODS = "pods"
 
 Amounts = tuple[tuple[str, int], ...]
-"""Resource name → int64 amount, sorted by name. CPU in milli-cores; all others in whole units (bytes, devices, pods)."""
+"""Resource name → int64 amount, sorted by name. CPU in milli-cores; others in whole units (bytes, devices, pods)."""
 
 
 class Taint(msgspec.Struct, frozen=True, gc=False):

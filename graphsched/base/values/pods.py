@@ -13,8 +13,8 @@ from graphsched.base.values import keys, labels, nodes
 
 
 class Toleration(msgspec.Struct, frozen=True, gc=False):
-    """A toleration. `operator` is Equal (also when the manifest left it out), Exists, Lt or Gt; an empty `effect` or key
-    stands for any.
+    """A toleration. `operator` is Equal (also when the manifest left it out), Exists, Lt or Gt; an empty `effect` or
+    key stands for any.
     """
 
     key: str = ""

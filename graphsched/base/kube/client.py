@@ -241,7 +241,8 @@ def environment_proxy(server: str) -> str | None:
     """The proxy that the environment names for this server; never one for this very machine."""
     url = urllib.parse.urlsplit(server)
     host = url.hostname or ""
-    if host == "localhost" or _is_loopback(host) or urllib.request.proxy_bypass_environment(host):  # type: ignore[attr-defined]
+    excepted: bool = urllib.request.proxy_bypass_environment(host)  # type: ignore[attr-defined]
+    if host == "localhost" or _is_loopback(host) or excepted:
         return None
     return urllib.request.getproxies_environment().get(url.scheme)
 

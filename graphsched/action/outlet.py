@@ -4,7 +4,8 @@ Comes in: values under a key; a newer one replaces an older one that still waits
 bounded rate, so that ten thousand pods without a node do not keep the API server from serving those that have one. What
 a server can not take now is tried again; what does not fit is dropped and counted.
 
-Invariant: one key has at most one call under way, and no older value is sent after a newer one.
+Invariant: one key has at most one call under way; no older value is sent after a newer one, and none after it was taken
+back.
 """
 
 from __future__ import annotations
@@ -76,7 +77,8 @@ class Outlet(typing.Generic[Key, Value]):
             length_max: How many values may wait; one more is dropped.
             workers: How many calls at a time.
             rng: For the jitter of pauses.
-            on_end: Told of every value: `written`, `failed` (not to be had), `moot` (its object is gone) or `dropped`.
+            on_end: Told of every value: `written`, `failed` (not to be had), `moot` (its object is gone, or it was taken
+                back) or `dropped`.
             tries_max: How often a value is sent that the server can not take now; None for as often as it takes.
         """
         self._name = name
@@ -89,6 +91,7 @@ class Outlet(typing.Generic[Key, Value]):
         self._tries_max = tries_max
         self._waiting: collections.OrderedDict[Key, tuple[Value, int]] = collections.OrderedDict()
         self._sending: dict[Key, asyncio.Future[None]] = {}
+        self._unwanted: set[Key] = set()
         self._work = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -108,8 +111,10 @@ class Outlet(typing.Generic[Key, Value]):
         self._work.set()
 
     def discard(self, key: Key) -> None:
-        """Do not send what waits under the key; a call under way goes on."""
+        """Do not send what waits under the key; a call under way goes on, and is not repeated if it fails."""
         self._waiting.pop(key, None)
+        if key in self._sending:
+            self._unwanted.add(key)
         self._rest()
 
     def sending(self, key: Key) -> asyncio.Future[None] | None:
@@ -155,6 +160,7 @@ class Outlet(typing.Generic[Key, Value]):
             return await self._attempt(key, value, tries)
         finally:
             del self._sending[key]
+            self._unwanted.discard(key)
             done.set_result(None)
             self._work.set()
             self._rest()
@@ -167,7 +173,9 @@ class Outlet(typing.Generic[Key, Value]):
             self._on_end(key, value, "moot")
         except errors.ClusterError as error:
             if calls.passing(error) and (self._tries_max is None or tries + 1 < self._tries_max):
-                if key not in self._waiting:
+                if key in self._unwanted:
+                    self._on_end(key, value, "moot")
+                elif key not in self._waiting:
                     self._waiting[key] = (value, tries + 1)
                     self._waiting.move_to_end(key, last=False)
                 return self._backoff.next(at_least_s=error.retry_after_s)

@@ -123,3 +123,21 @@ async def test_a_pod_about_to_be_bound_is_not_called_unschedulable_any_more() ->
 
         assert "True" == shown(server)["status"]
         assert said.hold(pod.key) is None
+
+
+@virtual.timed
+async def test_a_condition_that_failed_beside_a_binding_is_not_written_after_it() -> None:
+    """The server turned the patch away for now; by the time it would take it, the pod runs."""
+    async with running() as (server, said, ends):
+        server.faults.hang("PATCH", STATUS)
+        pod = web(server)
+        said.say(pod, reason=conditions.UNSCHEDULABLE, message="a")
+        await asyncio.sleep(1.0)
+        under_way = said.hold(pod.key)
+        assert under_way is not None
+        await under_way
+        server.storage.bind(storage.Key(storage.PODS, "default", "web"), {"target": {"name": "n1"}})
+        await asyncio.sleep(60.0)
+
+        assert "True" == shown(server)["status"]
+        assert ["moot"] == ends

@@ -134,6 +134,26 @@ async def test_what_was_taken_back_is_not_sent() -> None:
 
 
 @virtual.timed
+async def test_what_was_taken_back_while_it_was_sent_is_not_sent_again() -> None:
+    """The call under way may fail in a way that asks for another try: nobody wants that one any more."""
+    receiver = Receiver()
+    receiver.takes_s = 1.0
+    receiver.failures = [errors.UnreachableError("gone"), errors.UnreachableError("gone")]
+    async with running(receiver) as out:
+        out.put("a", "1")
+        await asyncio.sleep(0.5)
+        out.discard("a")
+        assert 0 == await out.flush(deadline_s=60.0)
+        assert ["a1"] == [key + value for _, key, value in receiver.sent]
+
+        out.put("a", "2")
+        assert 0 == await out.flush(deadline_s=60.0)
+
+    assert ["a1", "a2", "a2"] == [key + value for _, key, value in receiver.sent]
+    assert [("a", "moot"), ("a", "written")] == receiver.ends
+
+
+@virtual.timed
 async def test_what_does_not_fit_is_dropped_and_counted() -> None:
     """The queue has a bound; replacing what waits needs no place."""
     receiver = Receiver()

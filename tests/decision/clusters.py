@@ -144,6 +144,9 @@ pod_terms = st.builds(
     _namespace_selectors,
 )
 
+MANY_NAMES = tuple(f"m{number:02}" for number in range(12))
+"""Enough nodes for one changed row to be brought up to date by itself."""
+
 # ── wholes ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 node_values = st.builds(
@@ -280,6 +283,94 @@ def stores(draw: st.DrawFn) -> store.Store:
         built.apply(patch)
     return built
 
+
+# ── calm ones, where most nodes pass and one thing changes at a time ───────────────────────────────────────────────
+
+calm_specs = st.builds(
+    pods.Spec,
+    demand=demands,
+    preferred=preferences,
+    tolerations=st.just((pods.Toleration(operator="Exists", effect="NoSchedule"),)),
+    images=st.just(("app:1", "base:latest")),
+    image_containers=st.just(1),
+    ports=st.just(()) | host_ports,
+    gpu=st.none() | st.none() | gpu_demands,
+)
+calm_newcomers = st.builds(
+    pods.Pod,
+    st.just(keys.pod_key("default", "new")),
+    uid=st.just("u1"),
+    spec=calm_specs,
+    labels=pod_label_sets,
+    priority=st.integers(0, 2),
+)
+calm_nodes = st.builds(
+    nodes.Node,
+    st.sampled_from(MANY_NAMES),
+    labels=label_sets,
+    taints=st.lists(st.builds(nodes.Taint, _taint_keys, st.just(""), st.just("PreferNoSchedule")), max_size=2).map(
+        tuple
+    ),
+    unschedulable=st.sampled_from((False, False, False, True)),
+    allocatable=usual | usual | allocatable,
+    images=st.just(()) | st.lists(images, max_size=1).map(tuple),
+    gpus=st.integers(0, 2),
+)
+
+
+@st.composite
+def calm_pods(draw: st.DrawFn) -> pods.Pod:
+    """A pod that runs, or that waits for room on a node."""
+    spec = draw(calm_specs)
+    waits = draw(st.sampled_from((False, False, True)))
+    name = draw(st.sampled_from(MANY_NAMES))
+    return pods.Pod(
+        keys.pod_key("default", draw(st.sampled_from(POD_NAMES))),
+        uid="u1",
+        spec=spec,
+        held=spec.demand,
+        node="" if waits else name,
+        nominated=name if waits else "",
+        priority=draw(st.integers(0, 2)),
+        devices=(0,) if spec.gpu is not None and not waits else (),
+    )
+
+
+@st.composite
+def calm_stores(draw: st.DrawFn) -> store.Store:
+    """A store with all of the many nodes."""
+    built = store.Store()
+    first = delta.Patch()
+    for name in MANY_NAMES:
+        first.set_vertex(nodes.Node(name, allocatable=draw(usual)))
+    for node in draw(st.lists(calm_nodes, max_size=6)):
+        first.set_vertex(node)
+    for pod in draw(st.lists(calm_pods(), max_size=4)):
+        first.set_vertex(pod)
+    built.apply(first)
+    return built
+
+
+def _one(kind: str, node: nodes.Node, pod: pods.Pod) -> delta.Patch:
+    match kind:
+        case "node":
+            return delta.Patch().set_vertex(node)
+        case "gone node":
+            return delta.Patch().remove(node.key)
+        case "gone pod":
+            return delta.Patch().remove(pod.key)
+        case "promise":
+            edge = keys.EdgeID(pod.key, node.key, keys.EdgeKind.RUNS)
+            return delta.Patch().set_edge(edge, relations.Runs("u1"))
+    return delta.Patch().set_vertex(pod)
+
+
+single_changes = st.builds(
+    _one,
+    st.sampled_from(("node", "node", "gone node", "pod", "pod", "pod", "gone pod", "promise")),
+    calm_nodes,
+    calm_pods(),
+)
 
 profiles = st.builds(
     profile.Profile,

@@ -64,7 +64,10 @@ def ask(pod: builders.PodBuilder, cluster: Sequence[Thing], config: Config | Non
 def incoming(pod: builders.PodBuilder) -> pods.Pod:
     """The pod as it is to be placed: `spec.nodeName` is a wish."""
     asked = kube_pods.incoming(wire.POD.convert(pod.manifest()))
-    return msgspec.structs.replace(asked, spec=msgspec.structs.replace(asked.spec, gpu=pod.build().spec.gpu))
+    gpu = pod.build().spec.gpu
+    if gpu is None:
+        return asked
+    return msgspec.structs.replace(asked, spec=msgspec.structs.replace(asked.spec, gpu=gpu))
 
 
 def filled(cluster: Sequence[Thing | nodes.Namespace]) -> store.Store:
@@ -90,6 +93,9 @@ def evaluation(
     if passed is not None and passed.status.ok:
         expected = asked.nominated
     assert (expected, found.diagnosis) == (decision.node, decision.diagnosis)
+    if decision.feasible > 1 and expected != asked.nominated:
+        verdict = found.verdicts[expected]
+        assert (verdict.total, verdict.scores) == (decision.score, dict(decision.scores))
     return found
 
 

@@ -81,6 +81,26 @@ def test_decide_stays_right_through_any_changes(
             assert_decision_follows(decider.decide(built.view(), pod), pod, cluster, settings)
 
 
+@hypothesis.given(
+    clusters.calm_stores(),
+    st.lists(clusters.calm_newcomers, min_size=1, max_size=2),
+    st.lists(clusters.single_changes, min_size=3, max_size=10),
+)
+def test_decide_stays_right_row_by_row(
+    built: store.Store, newcomers: list[pods.Pod], changes: list[delta.Patch]
+) -> None:
+    """One thing changes at a time among a dozen nodes, so classes are brought up to date rather than built."""
+    settings = profile.Profile()
+    decider = cycle.Decider(settings)
+    for change in [delta.Patch(), *changes]:
+        built.apply(change)
+        cluster = cluster_of(built)
+        for pod in newcomers:
+            assert_decision_follows(decider.decide(built.view(), pod), pod, cluster, settings)
+    statistics = decider.classes.statistics
+    hypothesis.event(f"{statistics.builds * 100 // (statistics.builds + statistics.hits) // 25 * 25} % built")
+
+
 @hypothesis.given(clusters.stores(), st.lists(clusters.newcomers(), min_size=2, max_size=5))
 def test_decide_stays_right_when_classes_are_evicted(built: store.Store, newcomers: list[pods.Pod]) -> None:
     """With room for one class only, the answers are those of the plain loops all the same."""

@@ -208,6 +208,9 @@ def holding(node: NodeBuilder, mebibytes: int, *names: str) -> NodeBuilder:
 
 
 VOLUME = POD.set("spec.volumes", [{"name": "v", "image": {"reference": "app:1"}}]).image("other:1")
+ELEVEN: list[Thing] = [
+    make_node(f"n{number}").image(238683863, "app:1" if number <= 3 else "other:1") for number in range(1, 12)
+]
 # One container: the score is 100 * (S - 23 MiB) / (977 MiB), S between 23 and 1000 MiB.
 IMAGE: dict[str, tuple[PodBuilder, list[Thing], int]] = {
     "an image nobody has": (APP, [N1], 0),
@@ -258,6 +261,11 @@ IMAGE: dict[str, tuple[PodBuilder, list[Thing], int]] = {
         79,
     ),
     "an image of no size": (APP, [holding(N1, 0)], 0),
+    # 103085507/3 = 34361835.67, cut: one byte less than the 10244588 above 23 MiB that make a point
+    "a byte short of the first point": (APP, [N1.image(103085507, "app:1"), N2, make_node("n3")], 0),
+    "the first point to the byte": (APP, [N1.image(103085508, "app:1"), N2, make_node("n3")], 1),
+    # 238683863 * 3/11 is 65095599, worth 4 points; as doubles, size * (3/11), it is 65095598.99 and worth 3
+    "doubles, not fractions: three nodes of eleven": (APP, ELEVEN, 3),
 }
 
 

@@ -54,6 +54,12 @@ TABLE = [
         CPU + '"99999999999999999999" does not fit 64 bits (use at most 9223372036854775807)',
     ),
     (
+        "a number of more than 64 bits",
+        pod("{containers: [{name: c}], tolerations: [{operator: Exists, tolerationSeconds: 99999999999999999999}]}"),
+        'a.yaml:1: Pod "default/web": spec.tolerations[0].tolerationSeconds: 99999999999999999999 does not fit 64 bits '
+        "(use at most 9223372036854775807)",
+    ),
+    (
         "a bad quantity of a node",
         NODE + "status: {allocatable: {cpu: 12Gx}}\n",
         'a.yaml:1: Node "n1": status.allocatable.cpu: "12Gx" is not a quantity (use e.g. 12, 500m, 1.5Gi)',

@@ -1,7 +1,7 @@
 """Turns a decoder's "Expected `str`, got `int` - at `$.spec.containers[...].name`" into the line a user can act on.
 
-The decoder does not say which element of a list or which key of a map it X the object comes in a
-second time, after the failure, and an `InputError` with the exact place goes out; time does not matter any more.
+The decoder does not say which key of a map it means, and knows no bound on numbers. So the object comes in a second
+time, after the failure, and an `InputError` with the exact place goes out; time does not matter any more.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ from collections.abc import Iterator
 
 import msgspec
 
-from graphsched.base.values import errors
+from graphsched.base.values import errors, quantities
 
 _TEXT_MAPS = frozenset({"labels", "annotations", "nodeSelector", "matchLabels", "requests", "limits", "allocatable"})
 """Maps from text to text. A null in one is a value somebody forgot, not a field left out: `gpu:` in a node selector
 must not vanish."""
 _CLUSTER_SCOPED = frozenset({"Node", "Namespace", "PriorityClass", "RuntimeClass"})
+_BITS_SHOWN_MAX = 256
+"""Longer numbers make no readable line, and turning them into text takes time that grows with the square."""
 _MESSAGE = re.compile(r"(?P<problem>.*?)(?: - at (?:`(?P<key>key|value)` in )?`\$(?P<path>.*)`)?", re.DOTALL)
 _SEGMENT = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")
 _GOT = re.compile(r"Expected `(?P<expected>[^`]+)`, got `(?P<got>[^`]+)`")
@@ -84,6 +86,26 @@ def wrong_type(
         "put it in quotes" if wanted == ["str"] and told["got"] in {"int", "float", "bool"} else f"write {expected}"
     )
     return errors.InputError(title(kind, manifest), field, problem=f"{subject} {got}, not {expected}", remedy=remedy)
+
+
+def too_wide(place: str, body: msgspec.Struct) -> errors.InputError:
+    """The mistake of an object that was decoded and holds an integer of more than 64 bits; `place` names the object."""
+    field, number = next(_wide(msgspec.to_builtins(body), ""), ("", 0))
+    shown = str(number) if number.bit_length() <= _BITS_SHOWN_MAX else "a number"
+    remedy = f"use at most {quantities.INT64_MAX}"
+    return errors.InputError(place, field, problem=f"{shown} does not fit 64 bits", remedy=remedy)
+
+
+def _wide(value: object, path: str) -> Iterator[tuple[str, int]]:
+    """Path and value of each integer of more than 64 bits."""
+    if isinstance(value, dict):
+        for key, child in value.items():
+            yield from _wide(child, f"{path}.{key}" if path else str(key))
+    elif isinstance(value, list):
+        for index, child in enumerate(value):
+            yield from _wide(child, f"{path}[{index}]")
+    elif isinstance(value, int) and abs(value) > quantities.INT64_MAX:
+        yield path, value
 
 
 def _locate(body: type[msgspec.Struct], manifest: object, segments: list[tuple[str, str]], message: str) -> str:

@@ -14,7 +14,7 @@ import typing
 
 import msgspec
 
-from graphsched.base.kube import interning, requests, selectors, wire
+from graphsched.base.kube import complaints, interning, requests, selectors, wire
 from graphsched.base.values import errors, keys, labels, pods
 
 DEFAULT_NAMESPACE = "default"
@@ -120,25 +120,28 @@ def _measure(body: wire.Pod) -> _Measured:
     with_pod_terms = affinity is not None and (
         affinity.pod_affinity is not None or affinity.pod_anti_affinity is not None
     )
-    key = _encode(
-        (
-            spec.containers,
-            spec.init_containers,
-            spec.resources,
-            spec.overhead,
-            spec.node_selector,
-            affinity,
-            spec.tolerations,
-            spec.topology_spread_constraints,
-            spec.host_network,
-            spec.host_users,
-            claims,
-            image_volumes,
-            metadata.namespace if with_pod_terms else None,
-            metadata.labels if spec.topology_spread_constraints else None,
-            _status_key(status),
-        ),
-    )
+    try:
+        key = _encode(
+            (
+                spec.containers,
+                spec.init_containers,
+                spec.resources,
+                spec.overhead,
+                spec.node_selector,
+                affinity,
+                spec.tolerations,
+                spec.topology_spread_constraints,
+                spec.host_network,
+                spec.host_users,
+                claims,
+                image_volumes,
+                metadata.namespace if with_pod_terms else None,
+                metadata.labels if spec.topology_spread_constraints else None,
+                _status_key(status),
+            ),
+        )
+    except OverflowError as error:
+        raise complaints.too_wide(title(body), body) from error
     known = _measured.get(key)
     if known is not None:
         return known

@@ -357,7 +357,9 @@ def _usage(error: Exception) -> str:
 
 
 def _said(text: str, code: int) -> int:
-    terminal.note(f"graphsched: {text}")
+    # What a file holds is quoted, and must neither break the line nor speak to the terminal.
+    shown = "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)
+    terminal.note(f"graphsched: {shown}")
     return code
 
 

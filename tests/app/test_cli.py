@@ -76,6 +76,14 @@ def test_bad_input_names_file_object_field_and_remedy(
     assert f'{place}"12Gx" is not a quantity (use e.g. 12, 500m, 1.5Gi)\n' == capsys.readouterr().err
 
 
+def test_what_a_value_holds_does_not_break_the_line(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Newlines and the codes that move a terminal's cursor are shown, not obeyed."""
+    path = write(tmp_path / "cluster.yaml", make_node("n1").resource("cpu", "1\n\x1b[2Jé"))
+
+    assert 2 == cli.execute(["simulate", path])
+    assert 'cpu: "1\\n\\x1b[2Jé" is not a quantity (use e.g. 12, 500m, 1.5Gi)\n' in capsys.readouterr().err
+
+
 def test_a_bug_is_one_line_with_a_code_of_its_own(
     tmp_path: pathlib.Path,
     capsys: pytest.CaptureFixture[str],

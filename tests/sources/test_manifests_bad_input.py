@@ -56,8 +56,10 @@ TABLE = [
     (
         "a number of more than 64 bits",
         pod("{containers: [{name: c}], tolerations: [{operator: Exists, tolerationSeconds: 99999999999999999999}]}"),
-        'a.yaml:1: Pod "default/web": spec.tolerations[0].tolerationSeconds: 99999999999999999999 does not fit 64 bits '
-        "(use at most 9223372036854775807)",
+        (
+            'a.yaml:1: Pod "default/web": spec.tolerations[0].tolerationSeconds: 99999999999999999999 does not fit 64 '
+            "bits (use at most 9223372036854775807)"
+        ),
     ),
     (
         "a bad quantity of a node",

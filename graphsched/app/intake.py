@@ -106,6 +106,9 @@ class Intake:
             self._parts.meters.patch(source, "repeated")
             return
         self._parts.meters.patch(source, "applied", len(patch))
+        gone = {key for key in patch.removed if keys.kind_of(key) == keys.Kind.NODE}
+        if gone:
+            self._parts.promises.keep(gone)
         for key, before, after in changes:
             if (before is None) != (after is None):
                 self.counts[keys.kind_of(key)] += 1 if before is None else -1

@@ -3,12 +3,12 @@
 Comes in: decisions, and what became of them. Goes out: `runs` edges in the graph, added and cut. A promise is made the
 moment a node is chosen, so that the next decision knows of it. It ends when the watch shows the pod bound, when the pod
 is gone, or when its binding came to nothing; there is no time after which it lapses, as a late success would then be
-counted nowhere.
+counted nowhere. That the node is deleted does not end it: it may be back under its name before the binding is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import msgspec
 
@@ -22,15 +22,22 @@ class Promise(msgspec.Struct, frozen=True, gc=False):
     Attributes:
         pod: As it was decided on.
         node: Name of the node.
+        devices: Indices of the shareable GPUs it gets there.
     """
 
     pod: pods.Pod
     node: str
+    devices: tuple[int, ...]
 
     @property
     def edge(self) -> keys.EdgeID:
         """The edge that says so in the graph."""
         return keys.EdgeID(self.pod.key, keys.node_key(self.node), keys.EdgeKind.RUNS)
+
+    @property
+    def runs(self) -> relations.Runs:
+        """What the edge carries."""
+        return relations.Runs(self.pod.uid, self.devices)
 
 
 class Promises:
@@ -54,9 +61,21 @@ class Promises:
         Raises:
             GraphschedError: The graph does not take it: a bug.
         """
-        promise = Promise(pod, node)
-        self._apply(delta.Patch(edges={promise.edge: relations.Runs(pod.uid, devices)}))
+        promise = Promise(pod, node, devices)
+        self._apply(delta.Patch(edges={promise.edge: promise.runs}))
         self._promises[pod.key] = promise
+
+    def keep(self, gone: Collection[keys.VertexKey]) -> None:
+        """These nodes have left the graph, and took the edges to them along. The bindings go on, so what was promised
+        there still counts: the next node of that name must not be given away as if it were empty.
+        """
+        lost = {
+            promise.edge: promise.runs
+            for promise in self._promises.values()
+            if promise.edge.target in gone and self._store.edge(promise.edge) is None
+        }
+        if lost:
+            self._apply(delta.Patch(edges=lost))
 
     def end(self, promises: Iterable[Promise]) -> None:
         """These are over, for whatever reason; those that are over already are passed over."""

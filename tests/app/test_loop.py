@@ -233,6 +233,34 @@ async def test_a_pod_named_anew_while_its_forerunners_binding_is_out_waits_for_i
         it.require_sound()
 
 
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_node_that_goes_and_comes_again_is_not_given_away_twice(at_once: bool) -> None:
+    """What was promised on it is still to come, also when the old and the new node arrive in one batch."""
+
+    @virtual.timed
+    async def body() -> None:
+        async with live.scheduler(N1) as it:
+            watch = await it.server.watching(apiserver.NODES)
+            it.server.faults.delay("POST", ".*/first/binding", 5.0)
+            it.pod(builders.make_pod("first").cpu("2"))
+            await it.until(lambda: it.bindings("first") == 1)
+            watch.live = not at_once
+            it.server.storage.delete(storage.Key(apiserver.NODES, "", "n1"))
+            await it.quiet(0.0 if at_once else 1.0)
+            it.node(N1)
+            watch.live = True
+            watch.wake()
+            await it.quiet()
+            it.pod(builders.make_pod("second").cpu("2"))
+            await it.bound("first")
+            await it.until(lambda: it.message("second") != "")
+
+            assert "" == it.where("second")
+            it.require_sound()
+
+    body()
+
+
 @virtual.timed
 async def test_decisions_stop_when_no_answer_comes() -> None:
     """A server that hangs has as many orders as there are places, not thousands."""

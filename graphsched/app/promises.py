@@ -69,7 +69,7 @@ class Promises:
         """These nodes have left the graph, and took the edges to them along. The bindings go on, so what was promised
         there still counts: the next node of that name must not be given away as if it were empty.
         """
-        lost = {
+        lost: dict[keys.EdgeID, relations.Edge] = {
             promise.edge: promise.runs
             for promise in self._promises.values()
             if promise.edge.target in gone and self._store.edge(promise.edge) is None

@@ -46,6 +46,15 @@ def test_503_from_something_in_between_leaves_open_whether_it_took_effect() -> N
     assert "POST /x: 503 <html>no healthy upstream</html>" == str(error)
 
 
+@pytest.mark.parametrize("code", [404, 409, 410])
+def test_what_another_server_says_of_an_object_says_nothing(code: int) -> None:
+    """A proxy that knows no such path must not make a pod look deleted, which would then be forgotten."""
+    error = answers.error(code, b"404 page not found", what="POST /x")
+
+    assert errors.UnreachableError is type(error)
+    assert code == error.status
+
+
 @pytest.mark.parametrize(
     ("header", "seconds"),
     [("", 0.0), ("3", 3.0), ("100000", 60.0), ("soon", 0.0), ("-1", 0.0), ("Wed, 21 Oct 2026 07:28:00 GMT", 0.0)],

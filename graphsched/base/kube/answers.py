@@ -25,6 +25,9 @@ _CLASSES: dict[int, type[errors.ClusterError]] = {
     504: errors.UnreachableError,
 }
 
+_OWN_WORDS = frozenset({404, 409, 410, 503})
+"""What follows from these is too much to take anybody's word but the API server's."""
+
 
 def error(status: int, body: bytes, *, what: str, retry_after: str = "") -> errors.ClusterError:
     """The error behind an answer.
@@ -40,8 +43,9 @@ def error(status: int, body: bytes, *, what: str, retry_after: str = "") -> erro
     except errors.InputError:
         told = wire.Status()
     kind = _CLASSES.get(status, errors.ClusterError)
-    if status == 503 and not told.code:
-        # Not the API server's words: something between us may have passed the request on before it gave up.
+    if status in _OWN_WORDS and not told.code:
+        # Not the API server's words, but of something between us: it may have passed the request on before it gave up,
+        # and whether the object is there it can not know.
         kind = errors.UnreachableError
     text = told.message or body.decode(errors="replace").strip().partition("\n")[0] or "no explanation"
     return kind(

@@ -71,7 +71,7 @@ def from_configuration(config: _MAPPING, *, scheduler_name: str) -> profile.Prof
         InputError: A field is unknown, of the wrong type, or asks for what this version can not do.
     """
     _known(config, _WITHOUT_EFFECT | {"profiles", "extenders"}, "")
-    if config.get("kind", "") not in _KINDS:
+    if not isinstance(config.get("kind", ""), str) or config.get("kind", "") not in _KINDS:
         raise errors.InputError("kind", problem=f"is {config['kind']}", remedy="say KubeSchedulerConfiguration")
     if config.get("extenders"):
         raise errors.InputError("extenders", problem="are not supported", remedy="leave them out")
@@ -106,7 +106,8 @@ def _plugins(plugins: _MAPPING, place: str) -> tuple[dict[str, int], frozenset[s
     """Weights of the scores, and the filters that do not run."""
     weights = dict(profile.DEFAULT_WEIGHTS)
     disabled: set[str] = set()
-    for point, raw in plugins.items():
+    # What is said of one extension point wins over multiPoint, whichever comes first.
+    for point, raw in sorted(plugins.items(), key=lambda entry: entry[0] != "multiPoint"):
         here = f"{place}.{point}"
         chosen = _mapped(raw, here)
         _known(chosen, {"enabled", "disabled"}, here)
@@ -170,8 +171,8 @@ def _with_fit(settings: profile.Profile, args: _MAPPING, place: str) -> profile.
     resources = _resources(strategy.get("resources"), f"{place}.scoringStrategy.resources")
     return msgspec.structs.replace(
         settings,
-        ignored_resources=frozenset(map(str, args.get("ignoredResources") or ())),
-        ignored_groups=frozenset(map(str, args.get("ignoredResourceGroups") or ())),
+        ignored_resources=_texts(args.get("ignoredResources"), f"{place}.ignoredResources"),
+        ignored_groups=_texts(args.get("ignoredResourceGroups"), f"{place}.ignoredResourceGroups"),
         allocation=resources or settings.allocation,
     )
 
@@ -227,6 +228,15 @@ def _listed(value: object, place: str) -> list[_MAPPING]:
     if not isinstance(value, list):
         raise errors.InputError(place, problem="is not a list", remedy="see KubeSchedulerConfiguration")
     return [_mapped(entry, f"{place}[{index}]") for index, entry in enumerate(value)]
+
+
+def _texts(value: object, place: str) -> frozenset[str]:
+    """A list of texts; nothing stands for the empty one."""
+    if value is None:
+        return frozenset()
+    if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
+        raise errors.InputError(place, problem="is not a list of texts", remedy="see KubeSchedulerConfiguration")
+    return frozenset(value)
 
 
 def _whole(value: object, place: str) -> int:

@@ -309,6 +309,18 @@ def test_everything_can_be_switched_off_and_some_on_again() -> None:
     assert {"NodeResourcesFit": 74} == found["nodes"]["n1"]["scores"]
 
 
+def test_one_extension_point_counts_more_than_all_at_once_in_any_order() -> None:
+    """Whether the configuration names multiPoint first or last."""
+    score = {"enabled": [{"name": "NodeResourcesFit", "weight": 2}]}
+    everything = {"disabled": [{"name": "*"}]}
+    first, last = (
+        result(make_node("n1"), pod=make_pod("web").cpu("2"), config=config(plugins=plugins))["nodes"]["n1"]["scores"]
+        for plugins in ({"multiPoint": everything, "score": score}, {"score": score, "multiPoint": everything})
+    )
+
+    assert {"NodeResourcesFit": 148} == first == last
+
+
 def test_arguments_of_plugins_count() -> None:
     """Scored resources, ignored resources, added affinity."""
     arguments = [
@@ -357,6 +369,11 @@ def test_arguments_of_plugins_count() -> None:
         (config(colour="blue"), "profiles[0].colour: is unknown or not supported"),
         (config(plugins={"score": {"enabled": [{"name": "NodeAffinity", "weight": -1}]}}), "-1 is not a weight"),
         ({"kind": "Other"}, "kind: is Other"),
+        ({"kind": ["Other"]}, "kind: is ['Other']"),
+        (
+            config(pluginConfig=[{"name": "NodeResourcesFit", "args": {"ignoredResources": True}}]),
+            "profiles[0].pluginConfig[0].args.ignoredResources: is not a list of texts",
+        ),
     ],
 )
 def test_a_configuration_that_can_not_be_honoured_is_refused(configuration: Manifest, error: str) -> None:

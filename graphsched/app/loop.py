@@ -101,13 +101,16 @@ class Loop:
     async def run(self) -> None:
         """Turn until told to stop, and after that until no order is out any more."""
         wake = self._parts.inbox.ready
-        while not self._stopping or len(self._parts.dispatcher):
+        while not self._over():
             if self.turn():
                 await asyncio.sleep(0)
-                continue
-            # No await lies between the last look at inbox and outcomes and this.
-            wake.clear()
-            await tasks.pause(self._idle_s(), until=wake)
+            elif not self._over():
+                # No await lies between the last look at inbox and outcomes and this. Nobody wakes a loop that is over.
+                wake.clear()
+                await tasks.pause(self._idle_s(), until=wake)
+
+    def _over(self) -> bool:
+        return self._stopping and not len(self._parts.dispatcher)
 
     def _idle_s(self) -> float:
         if not self.started:
@@ -189,6 +192,11 @@ class Loop:
         assert promise is not None  # noqa: S101  just made
         self._tries[pod.key] = Try(entry, began, promise)
         parts.backlog.placed(entry, began)
+        if pod.nominated not in {"", decision.node}:
+            # The room that was kept for it is for others now; the watch, later on, shows no more than the promise kept.
+            news = hints.News()
+            news.left(pod, pod.nominated)
+            parts.backlog.tell(news)
         after = parts.conditions.hold(pod.key)
         parts.dispatcher.submit(bind.Order(pod, decision.node, asked=began, after=after))
 

@@ -148,6 +148,25 @@ async def test_a_gated_pod_is_bound_once_its_gate_is_gone() -> None:
 
 
 @virtual.timed
+async def test_room_that_was_nominated_is_for_others_once_its_pod_went_elsewhere() -> None:
+    """Whoever was turned away because of the nomination is tried at once, not after minutes."""
+    async with live.scheduler(N1.taint("for", "second"), N2.taint("for", "first")) as it:
+        first = builders.make_pod("first").cpu("2").priority(9).tolerate("for", "first", operator="Equal")
+        it.pod(first.gate("wait").nominated("n1"))
+        it.pod(builders.make_pod("second").cpu("2").tolerate("for", "second", operator="Equal"))
+        await it.until(lambda: "Insufficient cpu" in it.message("second"))
+        key = storage.Key(storage.PODS, "default", "first")
+        it.server.storage.patch(key, {"spec": {"schedulingGates": []}}, strategic=False)
+        await it.bound("first")
+        begun = virtual.now()
+        await it.bound("second")
+
+        assert ("n2", "n1") == (it.where("first"), it.where("second"))
+        assert virtual.now() - begun < 2.0
+        it.require_sound()
+
+
+@virtual.timed
 async def test_a_rivals_binding_is_taken_over() -> None:
     """A 409: the promise is taken back at once, the other's truth counts, and there is no second call."""
     async with live.scheduler(N1.label("tier", "a"), N2.label("tier", "b")) as it:
@@ -400,6 +419,19 @@ async def test_at_its_end_bindings_that_are_out_are_finished() -> None:
         assert ["Successfully assigned default/web to n1"] == [
             event["note"] for event in server.storage.items(apiserver.EVENTS)
         ]
+
+
+@virtual.timed
+async def test_it_ends_with_the_last_binding_and_not_a_pause_later() -> None:
+    """With nobody waiting for a node nothing else would wake it."""
+    async with apiserver.FakeApiServer() as server:
+        async with live.scheduler(N1, server=server) as it:
+            server.faults.delay("POST", live.BINDING, 5.0)
+            it.pod(WEB)
+            await it.until(lambda: it.bindings() == 1)
+
+        assert "n1" == it.where("web")
+        assert 5.0 == pytest.approx(virtual.now(), abs=0.5)
 
 
 @virtual.timed

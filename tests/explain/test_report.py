@@ -69,6 +69,14 @@ def test_a_line_ends_where_its_last_value_is() -> None:
     assert "GPU 100.0 %" in markup
 
 
+def test_lines_that_end_at_one_height_are_all_named() -> None:
+    """As on a cluster that is quite empty, or quite full."""
+    markup = curve.draw([curve.Series(name, (0.0, 1.0), "gpu") for name in ("CPU", "GPU")], axis="pods")
+
+    assert "CPU 100.0 %" in markup
+    assert "GPU 100.0 %" in markup
+
+
 def test_pictures_of_nothing_are_pictures() -> None:
     """An empty cluster has a report as well."""
     for markup in (topology.draw([]), bars.draw([], label="pods"), curve.draw([], axis="pods")):

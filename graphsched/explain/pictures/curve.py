@@ -89,7 +89,8 @@ def _path(values: Sequence[float], top: float) -> str:
 
 def _names(series: Sequence[Series], top: float) -> list[str]:
     """Names at the ends of the lines, pushed apart where the lines end close together."""
-    ends = sorted((_y(each.values[-1], top), each) for each in series if each.values)
+    # Lines that end at one height keep their order.
+    ends = sorted(((_y(each.values[-1], top), each) for each in series if each.values), key=lambda end: end[0])
     drawn, below = [], -100.0
     for y, each in ends:
         below = max(y, below + 17)

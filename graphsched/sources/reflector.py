@@ -215,6 +215,7 @@ class Reflector(typing.Generic[Body]):
             for key in gone[start : start + ROWS_MAX]:
                 self._forget(patch, key)
             await self._send(patch)
+        self._blamed &= seen
         self._relist = ""
         self._refusals = 0
         self.progress.listed(reason, detail, objects=len(self._known), changed=changed + len(gone))
@@ -304,6 +305,7 @@ class Reflector(typing.Generic[Body]):
         self._version = metadata.resource_version or self._version
         if event.type == "DELETED":
             key = self.resource.key(metadata)
+            self._blamed.discard(key)
             known = self._known.get(key)
             if known is not None and known.uid == metadata.uid:
                 self._forget(patch, key)
@@ -357,7 +359,6 @@ class Reflector(typing.Generic[Body]):
     def _forget(self, patch: delta.Patch, key: keys.VertexKey) -> None:
         patch.remove(key)
         del self._known[key]
-        self._blamed.discard(key)
 
     async def _send(self, patch: delta.Patch) -> None:
         """Put a patch that says anything into the inbox; wait there while it is full."""

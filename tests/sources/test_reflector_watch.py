@@ -219,6 +219,35 @@ async def test_an_object_that_can_not_be_read_ends_no_watch(caplog: pytest.LogCa
             assert str(server.storage.version) == resumed.query["resourceVersion"]
 
 
+@pytest.mark.parametrize("unseen", [False, True])
+def test_the_successor_of_an_object_that_could_not_be_read_is_named_again(
+    caplog: pytest.LogCaptureFixture, unseen: bool
+) -> None:
+    """What is gone is forgotten, also when nobody watched it go: names that come and go leave nothing behind."""
+
+    @virtual.timed
+    async def body() -> None:
+        async with apiserver.FakeApiServer() as server, server.client() as client:
+            bad = {**objects.node("n1"), "status": {"allocatable": {"cpu": "12Gx"}}}
+            server.create(apiserver.NODES, bad)
+            async with mirror.following(client, resources.NODES) as nodes:
+                watch = await server.watching(apiserver.NODES)
+                watch.live = not unseen
+                server.storage.delete(storage.Key(apiserver.NODES, "", "n1"))
+                await asyncio.sleep(1)
+                if unseen:
+                    server.storage.compact()
+                    watch.cut()
+                    await server.watching(apiserver.NODES, after=watch)
+                server.create(apiserver.NODES, bad)
+                await asyncio.sleep(1)
+
+                assert 2 == nodes.counts["nodes invalid"]
+
+    body()
+    assert 2 == sum("Gx" in record.message for record in caplog.records)
+
+
 @virtual.timed
 async def test_a_full_inbox_holds_the_watch_back_and_loses_nothing() -> None:
     """Memory is bounded by the inbox, a patch and the buffers; all events arrive once there is room."""

@@ -7,6 +7,7 @@ process, which is the same code without half a second of start-up.
 
 import asyncio
 import base64
+import errno
 import json
 import os
 import pathlib
@@ -406,6 +407,23 @@ def test_a_plugin_that_hangs_is_ended_with_its_children(tmp_path: pathlib.Path) 
         asyncio.run(config.load(request, deadline_s=3))
 
     assert ends(int(pid_file.read_text()))
+
+
+def test_a_machine_that_starts_no_process_is_told_of_in_one_line(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Out of memory for a moment: what there is stays in use, as after any other mistake."""
+
+    async def refused(*_arguments: object, **_options: object) -> object:
+        raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", refused)
+    path = str(kubeconfig(tmp_path))
+
+    with pytest.raises(errors.InputError) as caught:
+        asyncio.run(config.load(loading.Request(paths=(path,))))
+
+    assert f"{path}: no process could be started to read it: resource temporarily unavailable" == str(caught.value)
 
 
 def test_the_client_library_stays_out_of_the_scheduler() -> None:

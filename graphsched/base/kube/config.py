@@ -66,17 +66,22 @@ async def load(request: loading.Request, *, deadline_s: float = LOAD_S) -> crede
         InputError: They can not be had; the place names file, entry and field.
     """
     place = request.paths[:1] or (request.service_account,)
-    # -P: the working directory is not searched for modules. The session of its own takes plugins along when it ends.
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-P",
-        "-m",
-        loading.__name__,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        start_new_session=True,
-    )
+    try:
+        # -P: the working directory is not searched for modules. The session of its own takes plugins along when it
+        # ends.
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-P",
+            "-m",
+            loading.__name__,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
+    except OSError as error:
+        problem = f"no process could be started to read it: {(error.strerror or str(error)).lower()}"
+        raise errors.InputError(*place, problem=problem) from error
     try:
         async with asyncio.timeout(deadline_s):
             output, complaints = await process.communicate(msgspec.json.encode(request))

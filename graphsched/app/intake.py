@@ -40,8 +40,8 @@ Change = tuple[keys.VertexKey, delta.Vertex | None, delta.Vertex | None]
 class Resync(typing.Protocol):
     """Asks a source to send everything again."""
 
-    def __call__(self, source: str, reason: str) -> None:
-        """`source` as in `delta.Stream`."""
+    def __call__(self, source: str, reason: str, *, epoch: int) -> None:
+        """`source` and `epoch` as in `delta.Stream`; asking for an epoch that is over changes nothing."""
         ...
 
 
@@ -99,8 +99,8 @@ class Intake:
         if isinstance(applied, delta.Refused):
             self._parts.meters.patch(source, "refused")
             _log.warning("a patch was refused (%s): %s", applied.reason, applied.detail)
-            if source:
-                self._parts.resync(source, applied.reason)
+            if patch.stream is not None:
+                self._parts.resync(source, applied.reason, epoch=patch.stream.epoch)
             return
         if applied.repeated:
             self._parts.meters.patch(source, "repeated")

@@ -95,7 +95,7 @@ def build(
         api,
         inbox,
         meters,
-        lambda source, reason: by_stream[source].resync(reason),
+        lambda source, reason, *, epoch: by_stream[source].resync(reason, epoch=epoch),
         clock=clock,
         rng=rng,
     )

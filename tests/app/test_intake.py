@@ -5,6 +5,7 @@ import logging
 import pytest
 
 from graphsched.app import intake
+from graphsched.graph import delta
 from tests import builders
 from tests.app import live
 from tests.fakes import apiserver, storage, virtual
@@ -68,3 +69,19 @@ async def test_of_many_bad_rows_some_are_named_and_the_rest_counted(caplog: pyte
 
     assert intake.BAD_ROWS_LOGGED + 1 == len(caplog.records)
     assert "watch/nodes: 3 more were left out" == caplog.records[-1].getMessage()
+
+
+@virtual.timed
+async def test_a_gap_is_mended_by_one_list_and_what_is_left_of_before_asks_for_none() -> None:
+    """Patches of the old list that come late are refused as well: they are no reason to begin anew."""
+    async with live.scheduler(N1) as it:
+        await it.parts.inbox.put(delta.Patch(stream=delta.Stream("watch/nodes", epoch=1, sequence=99)))
+        await it.quiet(5.0)
+        assert 2 == lists(it)
+
+        await it.parts.inbox.put(delta.Patch(stream=delta.Stream("watch/nodes", epoch=1, sequence=100)))
+        await it.quiet(300.0)
+
+        assert 2 == lists(it)
+        it.pod(WEB)
+        await it.bound("web")

@@ -77,8 +77,8 @@ class Outlet(typing.Generic[Key, Value]):
             length_max: How many values may wait; one more is dropped.
             workers: How many calls at a time.
             rng: For the jitter of pauses.
-            on_end: Told of every value: `written`, `failed` (not to be had), `moot` (its object is gone, or it was taken
-                back) or `dropped`.
+            on_end: Told of every value: `written`, `failed` (not to be had), `moot` (its object is gone, or it was
+                taken back) or `dropped`.
             tries_max: How often a value is sent that the server can not take now; None for as often as it takes.
         """
         self._name = name

@@ -25,6 +25,8 @@ NAME_LENGTH_MAX = 253
 RENEW_S = 30.0
 SERIES_S = 360.0
 """Kubernetes' own recorder ends a series when nothing came for six minutes."""
+TOLD_S = 1800.0
+"""A series that goes on is written so often at least: the API server forgets events that nobody writes for an hour."""
 SERIES_MAX = 8192
 WORKERS = 2
 DEADLINE_S = 10.0
@@ -41,6 +43,7 @@ class _Series(msgspec.Struct, gc=False):
         note: Its text.
         first: When it was written, monotonic seconds.
         last: When it last happened, monotonic seconds.
+        told: When its growth was last written, monotonic seconds.
         count: How often.
     """
 
@@ -48,19 +51,20 @@ class _Series(msgspec.Struct, gc=False):
     note: str
     first: float
     last: float
+    told: float
     count: int = 1
-
-
-class _Call(msgspec.Struct, frozen=True, gc=False):
-    """What to send: a new event, or the growth of a series."""
-
-    path: str
-    body: bytes
-    create: bool
 
 
 Topic = tuple[str, str, str]
 """Key and UID of the pod, and the reason."""
+
+
+class _Call(msgspec.Struct, frozen=True, gc=False):
+    """What to send: a new event, or the growth of the series on a topic."""
+
+    path: str
+    body: bytes
+    grows: Topic | None = None
 
 
 class Events:
@@ -108,7 +112,7 @@ class Events:
             length_max=length_max,
             workers=WORKERS,
             rng=rng,
-            on_end=lambda _key, _call, end: on_end(end),
+            on_end=self._ended,
         )
 
     def __len__(self) -> int:
@@ -128,7 +132,7 @@ class Events:
         renewed = series is not None and series.note != note and (last or now - series.first > RENEW_S)
         if series is None or renewed or now - series.last > SERIES_S:
             name = self._create(pod, kind=WARNING, reason="FailedScheduling", action="Scheduling", note=note)
-            self._series[topic] = _Series(name, note, now, now)
+            self._series[topic] = _Series(name, note, now, now, now)
             self._series.move_to_end(topic)
             if len(self._series) > SERIES_MAX:
                 self._series.popitem(last=False)
@@ -137,8 +141,9 @@ class Events:
         if series.note == note:
             series.count += 1
             # Doubling keeps the number of calls to the logarithm of the number of happenings.
-            if series.count & (series.count - 1) == 0:
-                self._grow(pod, series)
+            if series.count & (series.count - 1) == 0 or now - series.told >= TOLD_S:
+                series.told = now
+                self._grow(pod, topic, series)
                 return
         self._on_end("merged")
 
@@ -173,19 +178,25 @@ class Events:
             },
             "note": cut(note),
         }
-        self._outlet.put(name, _Call(_collection(pod), msgspec.json.encode(event), create=True))
+        self._outlet.put(name, _Call(_collection(pod), msgspec.json.encode(event)))
         return name
 
-    def _grow(self, pod: pods.Pod, series: _Series) -> None:
+    def _grow(self, pod: pods.Pod, topic: Topic, series: _Series) -> None:
         change = {"series": {"count": series.count, "lastObservedTime": _moment(self._clock.wall())}}
         path = f"{_collection(pod)}/{series.name}"
-        self._outlet.put((series.name, "series"), _Call(path, msgspec.json.encode(change), create=False))
+        self._outlet.put((series.name, "series"), _Call(path, msgspec.json.encode(change), topic))
 
     async def _send(self, _key: object, call: _Call) -> None:
-        if call.create:
+        if call.grows is None:
             await self._client.post(call.path, call.body, deadline_s=DEADLINE_S)
         else:
             await self._client.patch(call.path, call.body, kind="merge", deadline_s=DEADLINE_S)
+
+    def _ended(self, _key: object, call: _Call, end: str) -> None:
+        if call.grows is not None and end == "moot":
+            # Its event is gone; the next time is a first one.
+            self._series.pop(call.grows, None)
+        self._on_end(end)
 
 
 def cut(note: str) -> str:

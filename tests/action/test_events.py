@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import itertools
 import random
 from collections.abc import AsyncIterator
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 
 from graphsched.action import events, outlet
 from graphsched.base.values import keys, pods
-from tests.fakes import apiserver, virtual
+from tests.fakes import apiserver, storage, virtual
 
 WEB = pods.Pod(keys.pod_key("shop", "web-0"), "u1")
 
@@ -107,6 +108,35 @@ async def test_a_series_ends_when_nothing_came_for_long() -> None:
         await recorder.flush(deadline_s=9.0)
 
         assert 2 == len(written(server))
+
+
+@virtual.timed
+async def test_a_series_stays_in_sight_for_as_long_as_it_grows() -> None:
+    """The API server forgets an event after an hour in which nothing was written to it."""
+    async with running() as (server, recorder, _):
+        for _ in range(100):
+            recorder.failed(WEB, "a")
+            await asyncio.sleep(300.0)
+        told = [request.at_s for request in server.asked("PATCH")]
+
+        assert 1 == len(written(server))
+        assert max(later - sooner for sooner, later in itertools.pairwise(told)) < 3600.0
+
+
+@virtual.timed
+async def test_a_series_whose_event_is_gone_begins_anew() -> None:
+    """Somebody deleted the event, or the API server did."""
+    async with running() as (server, recorder, ends):
+        recorder.failed(WEB, "a")
+        await recorder.flush(deadline_s=9.0)
+        (event,) = written(server)
+        server.storage.delete(storage.Key(apiserver.EVENTS, "shop", event["metadata"]["name"]))
+        for _ in range(2):
+            recorder.failed(WEB, "a")
+            await recorder.flush(deadline_s=9.0)
+
+        assert ["written", "moot", "written"] == ends
+        assert ["a"] == [event["note"] for event in written(server)]
 
 
 @virtual.timed

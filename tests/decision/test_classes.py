@@ -81,6 +81,15 @@ MOVES: dict[str, tuple[list[tables.Thing], PodBuilder, tables.Thing, str, int, i
         201,
         0,
     ),
+    "the first taint to avoid appears": (
+        # on n00, which was the first by name among equals: n01 takes its place
+        cluster(),
+        POD,
+        soft("n00", 1),
+        "TaintToleration",
+        300,
+        300,
+    ),
     "another node pulls the image": (
         # 6000 * 1/12 = 500: 100*477/977 = 48; 6000 * 2/12 = 1000: 100. The other is too full to be chosen
         cluster(n05=make_node("n05").image(6000 * MIB, "app:1")),

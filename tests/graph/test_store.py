@@ -414,6 +414,20 @@ def test_undo_restores_what_was(graph: store.Store) -> None:
     assert (500, 500) == (cpu_on(graph, "n1"), cpu_on(graph, "n2"))
 
 
+@pytest.mark.parametrize("end", [pod(), node("n1")], ids=["the pod", "the node"])
+def test_undoing_an_arrival_leaves_the_promise_that_dangled(graph: store.Store, end: delta.Vertex) -> None:
+    """It was there before the vertex was, so it is there when the vertex is gone again."""
+    graph.apply(delta.Patch().set_edge(promise("web", "n1"), relations.Runs("1")))
+    before = graph.content()
+
+    applied = graph.apply(setting(end), undo=True)
+
+    assert isinstance(applied, delta.Applied)
+    assert applied.undo is not None
+    graph.apply(applied.undo)
+    assert before == graph.content()
+
+
 def test_a_repeated_sequence_is_no_change(graph: store.Store) -> None:
     """A patch that a source sends twice is taken once; one after a gap is refused and asks for a resync."""
     graph.streams.open("watch/nodes", 1)

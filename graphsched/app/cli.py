@@ -11,6 +11,7 @@ program; 130 interrupted; 141 the reader of our output went away.
 from __future__ import annotations
 
 import enum
+import errno
 import os
 import pathlib
 import sys
@@ -24,6 +25,9 @@ from graphsched.app import terminal
 from graphsched.base.values import errors
 
 DONE, NO, WRONG, BUG, INTERRUPTED, NO_READER = 0, 1, 2, 70, 130, 141
+
+_UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+"""What writing to a file that is open may end with, through no fault of this program."""
 
 Call = Callable[[], int]
 
@@ -333,17 +337,28 @@ def execute(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return _said("interrupted", INTERRUPTED)
     except BrokenPipeError:
-        # What is still buffered has no reader either, and the interpreter would complain of it at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _leave_stdout()
         return NO_READER
     except Exception as error:  # noqa: BLE001  the last resort: a bug becomes one line and an exit code of its own
-        if debug:
-            traceback.print_exc()
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        place = f"{pathlib.Path(where.filename).name}:{where.lineno}"
-        hint = "" if debug else "; please report it with what graphsched --debug ... prints"
-        return _said(f"bug: {type(error).__name__}: {str(error)[:300]} ({place}){hint}", BUG)
+        if isinstance(error, OSError) and error.errno in _UNWRITABLE and error.filename is None:
+            _leave_stdout()
+            return _said(f"stdout: can not be written: {os.strerror(error.errno).lower()} (write elsewhere)", WRONG)
+        return _bug(error, debug=debug)
     return code
+
+
+def _leave_stdout() -> None:
+    """What is still buffered can not be written either, and the interpreter would complain of it at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _bug(error: Exception, *, debug: bool) -> int:
+    if debug:
+        traceback.print_exc()
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    place = f"{pathlib.Path(where.filename).name}:{where.lineno}"
+    hint = "" if debug else "; please report it with what graphsched --debug ... prints"
+    return _said(f"bug: {type(error).__name__}: {str(error)[:300]} ({place}){hint}", BUG)
 
 
 def _usage(error: Exception) -> str:
@@ -363,6 +378,15 @@ def _said(text: str, code: int) -> int:
     return code
 
 
+def _open_streams() -> None:
+    """A service may be started without standard streams; a file opened later must not take the place of one."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            # The system gives the lowest number that is free: the one that is missing.
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
+
+
 def main() -> None:
     """Entry point of the console script."""
+    _open_streams()
     sys.exit(execute(sys.argv[1:]))

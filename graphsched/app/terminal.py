@@ -29,10 +29,11 @@ class Output(enum.StrEnum):
 
 
 def note(text: str) -> None:
-    """A line on stderr, after whatever was written to stdout before."""
+    """A line on stderr, after whatever was written to stdout before; where it can not be written it is lost."""
     sys.stdout.flush()
-    sys.stderr.write(text + "\n")
-    sys.stderr.flush()
+    with contextlib.suppress(OSError):
+        sys.stderr.write(text + "\n")
+        sys.stderr.flush()
 
 
 def line(text: str = "") -> None:

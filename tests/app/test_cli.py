@@ -140,6 +140,47 @@ def test_a_reader_that_goes_away_is_no_traceback(tmp_path: pathlib.Path) -> None
     assert b"Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("command", ["simulate {} --output json", "evaluate < {}", "--help"])
+def test_a_full_disk_is_no_bug(tmp_path: pathlib.Path, command: str) -> None:
+    """One line and the code of input and output, whoever noticed it, and nothing of the interpreter's."""
+    path = write(tmp_path / "a.json", make_node("n1"), make_pod("p"))
+    done = subprocess.run(
+        ["sh", "-c", f"exec {' '.join(GRAPHSCHED)} {command.format(path)} > /dev/full"],
+        capture_output=True,
+        check=False,
+    )
+
+    assert (2, b"graphsched: stdout: can not be written: no space left on device (write elsewhere)\n") == (
+        done.returncode,
+        done.stderr,
+    )
+
+
+@pytest.mark.parametrize(
+    ("streams", "arguments", "code"),
+    [
+        ("<&- >&- 2>&-", "simulate {}", 0),
+        (">&-", "simulate {} --output json", 0),
+        ("2>&-", "simulate nowhere.yaml", 2),
+        ("2>/dev/full", "simulate nowhere.yaml", 2),
+        ("2>/dev/full", "simulate {}", 0),
+        ("<&-", "evaluate", 0),
+        ("<&-", "simulate -", 2),
+    ],
+)
+def test_streams_may_be_missing(tmp_path: pathlib.Path, streams: str, arguments: str, code: int) -> None:
+    """A service manager may start a program without them: the exit code is what it is otherwise."""
+    path = write(tmp_path / "a.json", make_node("n1"), make_pod("p"))
+    done = subprocess.run(
+        ["sh", "-c", f"exec {' '.join(GRAPHSCHED)} {arguments.format(path)} {streams}"],
+        capture_output=True,
+        check=False,
+    )
+
+    assert code == done.returncode, done.stderr
+    assert b"Traceback" not in done.stderr
+
+
 def test_ctrl_c_while_waiting_for_input_ends_it() -> None:
     """A person who forgot the input file."""
     with subprocess.Popen(

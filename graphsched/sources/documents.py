@@ -26,7 +26,8 @@ from graphsched.sources import yamls
 STDIN = "-"
 BYTES_MAX = 256 << 20
 """Of one file. 100,000 plain pods, as the API server sends them, are about 240 MB of JSON without indentation."""
-_SUFFIXES = (".yaml", ".yml", ".json")
+_YAML_SUFFIXES = (".yaml", ".yml")
+_SUFFIXES = (*_YAML_SUFFIXES, ".json")
 _BLOCK = 8192
 _MARKS = (
     (codecs.BOM_UTF32_LE, "UTF-32"),
@@ -35,7 +36,8 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "UTF-16"),
 )
 """UTF-32 first: its little-endian mark begins with that of UTF-16."""
-_SPACE = re.compile(r"[ \t\r\n]*")
+_SPACE = re.compile(r"(?:[ \t\r\n]|^---(?=[ \t\r\n]|\Z))*", re.MULTILINE)
+"""Between JSON values; YAML's line between documents may stand there, since JSON is YAML as well."""
 _COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"PK\x03\x04")
 _TEXT_HELP = "give manifests in YAML or JSON"
 
@@ -57,6 +59,9 @@ def read(paths: Sequence[str], *, stdin: typing.BinaryIO | None = None) -> Itera
         InputError: See the module.
     """
     for path in paths:
+        if not path:
+            # The library takes it for the current folder, and the user meant a variable that happens to be empty.
+            raise errors.InputError(problem="a path is empty", remedy="name a file, a folder, or - for standard input")
         if path == STDIN:
             yield from parse(_read_bounded(stdin or sys.stdin.buffer, "stdin"), "stdin")
         elif pathlib.Path(path).is_dir():
@@ -198,11 +203,23 @@ def parse(data: bytes, file: str) -> Iterator[Document]:
     """
     text = _decode(data, file)
     empty = True
-    for document in _json(text, file) if _is_json(text, file) else _yaml(text, file):
+    for document in _documents(text, file):
         empty = False
         yield document
     if empty:
         raise errors.InputError(file, problem="is empty", remedy=_TEXT_HELP)
+
+
+def _documents(text: str, file: str) -> Iterator[Document]:
+    if not _is_json(text, file):
+        return _yaml(text, file)
+    if not file.endswith(_YAML_SUFFIXES):
+        return _json(text, file)
+    try:
+        return iter(list(_json(text, file)))
+    except errors.InputError:
+        # A mapping in flow style may begin like JSON and go on as YAML, which also says best what is wrong with it.
+        return _yaml(text, file)
 
 
 def _is_json(text: str, file: str) -> bool:

@@ -179,6 +179,7 @@ JSON = [
     ('{"a": 1}', [{"a": 1}]),
     ('{"a": 1}\n{"b": 2}\n', [{"a": 1}, {"b": 2}]),
     (' [{"a": 1}] ', [[{"a": 1}]]),
+    ('{"a": 1}\n---\n{"b": 2}\n---\r\n', [{"a": 1}, {"b": 2}]),
     ('{"a": 1.5e3, "b": null, "c": "\\u00fc"}', [{"a": 1500.0, "b": None, "c": "ü"}]),
 ]
 
@@ -228,3 +229,18 @@ def test_a_flow_mapping_stays_yaml(file: pathlib.Path) -> None:
     file.write_text("{a: 1, b: [x, y]}\n")
 
     assert {"a": 1, "b": ["x", "y"]} == read(file)[0].body
+
+
+@pytest.mark.parametrize("first", ['{"a": 1}', '{"a": x}'])
+def test_a_flow_mapping_that_begins_like_json_is_yaml_in_a_yaml_file(file: pathlib.Path, first: str) -> None:
+    """Whatever follows in it; and what is wrong with it is told as of YAML."""
+    file.write_text(f'{first}\n---\n{{"b": [x, y]}}\n')
+    assert {"b": ["x", "y"]} == read(file)[1].body
+
+    file.write_text('{"a": [x, y}\n')
+    assert refusal(file).startswith(f"{file}:1:12: broken YAML")
+
+
+def test_an_empty_path_is_not_the_current_folder() -> None:
+    """It is a variable that nobody has set."""
+    assert "a path is empty (name a file, a folder, or - for standard input)" == refusal("")

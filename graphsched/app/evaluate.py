@@ -82,11 +82,15 @@ def answer(line: bytes) -> dict[str, object]:
     identity: object = None
     try:
         request = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
-        # Copied as text, so that it comes back as it was, whatever it is.
-        identity = msgspec.Raw(bytes(request.pop("id", b"null")))
+        # Copied as text, so that it comes back as it was, whatever it is; the decoder has not looked at its bytes.
+        copied = bytes(request.pop("id", b"null"))
+        copied.decode()
+        identity = msgspec.Raw(copied)
         return {"id": identity, **_Request(request).answer()}
     except errors.InputError as error:
         return _failed(identity, str(error))
+    except UnicodeDecodeError as error:
+        return _failed(identity, f"not a JSON object: byte 0x{error.object[error.start]:02x} is not UTF-8")
     except msgspec.DecodeError as error:
         return _failed(identity, f"not a JSON object: {error}")
     except RecursionError:

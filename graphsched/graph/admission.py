@@ -49,6 +49,11 @@ def sift(patch: delta.Patch, promised: Promised) -> tuple[delta.Patch, list[str]
     return good, list(bad.values())
 
 
+def of_vertex(vertex: delta.Vertex) -> str | None:
+    """What is wrong with the vertex whatever else is there, without its name; None when a patch may set it."""
+    return _vertex_problem(vertex.key, vertex)
+
+
 def _problems(patch: delta.Patch, promised: Promised) -> Iterator[tuple[keys.VertexKey | keys.EdgeID, str]]:
     """Each bad row and a sentence that names it."""
     for key, vertex in patch.vertices.items():

@@ -18,6 +18,7 @@ import msgspec
 
 from graphsched.base.kube import checks, complaints, defaults, nodes as kube_nodes, pods as kube_pods, wire, workloads
 from graphsched.base.values import errors, nodes, pods
+from graphsched.graph import admission
 from graphsched.sources import documents, kinds, state, yamls
 
 PODS_MAX = 1_000_000
@@ -149,6 +150,8 @@ class Collector:
         Raises:
             InputError: See the module.
         """
+        if isinstance(manifest, dict) and (manifest.get("kind") or "Pod") != "Pod":
+            raise errors.InputError(place, "kind", problem="is not Pod", remedy="give a pod")
         try:
             return self._pod(wire.POD.convert(manifest), kube_pods.incoming)
         except errors.InputError as error:
@@ -163,7 +166,9 @@ class Collector:
             )
         if self._checked:
             checks.pod(body)
-        return convert(body)
+        pod = convert(body)
+        _require_room(pod, kube_pods.title(body))
+        return pod
 
     def _add_list(self, manifest: dict[str, object], kind: str, place: str) -> None:
         """`List` holds objects of any kind; `PodList` holds pods that need not say so."""
@@ -206,7 +211,9 @@ class Collector:
             body = defaults.node(body)
         if self._checked:
             checks.node(body)
-        self._nodes.append(kube_nodes.node(body))
+        node = kube_nodes.node(body)
+        _require_room(node, f'Node "{node.name}"')
+        self._nodes.append(node)
 
     def _add_workload(self, manifest: dict[str, object], kind: str, place: str) -> None:
         body = workloads.CODECS[kind].convert(manifest)
@@ -235,6 +242,13 @@ class Collector:
 
 
 _SHAPES: dict[type, str] = {list: "a list", str: "a text", int: "a number", float: "a number", bool: "true or false"}
+
+
+def _require_room(value: nodes.Node | pods.Pod, title: str) -> None:
+    """The graph takes it: said here, where the place is known."""
+    problem = admission.of_vertex(value)
+    if problem:
+        raise errors.InputError(title, problem=problem, remedy="correct it")
 
 
 def _namespace(name: str) -> nodes.Namespace:

@@ -258,6 +258,8 @@ def test_what_makes_the_answer_incomplete_is_warned_of() -> None:
         (b'{"id": "x"', None, "not a JSON object"),
         (b'{"id": {"deep": [12345678901234567890123]}}', {"deep": [12345678901234567890123]}, "pod: is missing"),
         (b'{"id": 1, "pod": 3}', 1, "pod: Expected `object`, got `int`"),
+        (b'{"id": "\xff", "pod": {}}', None, "not a JSON object: byte 0xff is not UTF-8"),
+        (b'{"id": 1, "pod": {"kind": "Node", "metadata": {"name": "a"}}}', 1, "pod: kind: is not Pod"),
         (b'{"id": 1, "pods": [3]}', 1, "pods[0]: is neither a pod nor the name of one"),
         (b'{"id": 1, "pods": ["a/b"]}', 1, 'pods[0]: there is no pod "a/b"'),
         (b'{"id": 1, "pod": {}, "objects": [{"kind": "Nod", "apiVersion": "v1"}]}', 1, "objects[0]: unknown kind"),
@@ -272,6 +274,19 @@ def test_a_failure_is_an_answer(line: bytes, identity: object, error: str) -> No
 
     assert (identity, [], []) == (answer["id"], answer["results"], answer["warnings"])
     assert error in answer["error"]
+
+
+def test_more_than_can_be_counted_is_a_mistake_and_no_bug() -> None:
+    """Each container's request fits 64 bits, and their sum does not."""
+    pod = make_pod("web").manifest()
+    pod["spec"]["containers"] = [
+        {"name": f"c{number}", "resources": {"requests": {"memory": "7Ei"}}} for number in range(5)
+    ]
+
+    assert (
+        'pod: Pod "default/web": amount 40352252661239644160 of memory is out of range (correct it)'
+        == ask(make_node("n1"), pod=pod)["error"]
+    )
 
 
 def config(**profile: object) -> Manifest:

@@ -54,6 +54,11 @@ TABLE = [
         CPU + '"99999999999999999999" does not fit 64 bits (use at most 9223372036854775807)',
     ),
     (
+        "more than the graph counts, in sum",
+        pod("{containers: [{resources: {requests: {cpu: 30T}}}, {resources: {requests: {cpu: 30T}}}]}"),
+        'a.yaml:1: Pod "default/web": amount 60000000000000000 of cpu is out of range (correct it)',
+    ),
+    (
         "a number of more than 64 bits",
         pod("{containers: [{name: c}], tolerations: [{operator: Exists, tolerationSeconds: 99999999999999999999}]}"),
         (

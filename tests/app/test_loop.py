@@ -423,15 +423,14 @@ async def test_at_its_end_bindings_that_are_out_are_finished() -> None:
 
 @virtual.timed
 async def test_it_ends_with_the_last_binding_and_not_a_pause_later() -> None:
-    """With nobody waiting for a node nothing else would wake it."""
+    """The watch has shown the binding before its end is known, so nothing else would wake the loop."""
     async with apiserver.FakeApiServer() as server:
         async with live.scheduler(N1, server=server) as it:
-            server.faults.delay("POST", live.BINDING, 5.0)
+            server.faults.lose("POST", live.BINDING)
             it.pod(WEB)
-            await it.until(lambda: it.bindings() == 1)
+            await it.bound("web")
 
-        assert "n1" == it.where("web")
-        assert 5.0 == pytest.approx(virtual.now(), abs=0.5)
+        assert virtual.now() < 5.0
 
 
 @virtual.timed

@@ -41,6 +41,14 @@ test: setup ## Run the tests that need no control plane (minutes, no Go)
 test-cluster: setup ## Run the tests on a real control plane (builds it once)
 	@$(PY) -m pytest -m cluster $(PYTEST_ARGS)
 
+.PHONY: oracle
+oracle: setup ## Build the oracle, kube-scheduler's plugins behind evaluate's contract
+	@$(PY) -m tests.oracle.program
+
+.PHONY: fuzz
+fuzz: setup ## Compare with the oracle on generated scenarios (SECONDS=60 SEED=1)
+	@$(PY) -m tests.fuzz $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED)) $(FUZZ_ARGS)
+
 .PHONY: check
 check: setup ## Formatting, lint, types, layers and tidiness
 	@$(PY) -m ruff format --check --quiet . || { echo "check: run 'make format'" >&2; exit 1; }

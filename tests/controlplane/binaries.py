@@ -4,7 +4,8 @@ The tests and the live benchmark run against the real etcd, kube-apiserver,
 kube-scheduler, kube-controller-manager and kwok, never against imitations.
 In come the three Go modules beside this file (``modules/*/go.mod`` and
 ``go.sum`` pin every version); out goes ``Binaries``, the paths of the finished
-programs. ``cluster.py`` starts them.
+programs. ``cluster.py`` starts them. The oracle, a program of our own around
+the scheduler's plugins, is built the same way (``ensure_oracle``).
 
 A cold build takes minutes, so the result is kept outside the work tree, in a
 folder named after all that it depends on. Invariant: such a folder either does
@@ -56,6 +57,10 @@ class Module:
     ldflags: str = "-s -w"
     #: YAML files of the module, by folder, to join into ``stages.yaml`` beside the programs.
     stages: tuple[str, ...] = ()
+    #: Where its go.mod lies.
+    folder: pathlib.Path | None = None
+    #: Whether programs are made of sources in that folder, too, and not of pinned modules alone.
+    own: bool = False
 
 
 _STAGES = "stages.yaml"
@@ -87,6 +92,14 @@ TARGETS = (
         ldflags="-s -w "
         + " ".join(f"-X k8s.io/component-base/version.{name}={value}" for name, value in _VERSION_VARIABLES.items()),
     ),
+)
+
+#: Not among the targets: nothing that needs a control plane needs it.
+ORACLE = Module(
+    name="oracle",
+    packages={"oracle": "graphsched.dev/oracle"},
+    folder=pathlib.Path(__file__).parent.parent / "oracle" / "main",
+    own=True,
 )
 
 
@@ -128,6 +141,16 @@ def ensure() -> Binaries:
         scheduler=folders["kubernetes"] / "kube-scheduler",
         controller_manager=folders["kubernetes"] / "kube-controller-manager",
     )
+
+
+def ensure_oracle() -> pathlib.Path:
+    """Build the oracle if it is missing and return its path.
+
+    Raises ``BuildError`` as ``ensure`` does.
+    """
+    root = cache_root()
+    root.mkdir(parents=True, exist_ok=True)
+    return _ensure_module(root, ORACLE, _Go.find(root)) / "oracle"
 
 
 # --------------------------------------------------------------------------- Go
@@ -172,8 +195,12 @@ def _as_numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", version)[:3])
 
 
+def _folder(target: Module) -> pathlib.Path:
+    return target.folder or MODULES / target.name
+
+
 def _go_mod(target: Module) -> pathlib.Path:
-    return MODULES / target.name / "go.mod"
+    return _folder(target) / "go.mod"
 
 
 def _go_version(path: pathlib.Path) -> str | None:
@@ -229,8 +256,9 @@ def _key(target: Module, go: _Go) -> str:
     parts = [go.version, platform.machine(), target.ldflags, programs, repr(target.stages)]
     for part in parts:
         digest.update(part.encode() + b"\0")
-    for name in ("go.mod", "go.sum"):
-        digest.update((MODULES / target.name / name).read_bytes() + b"\0")
+    sources = sorted(path.name for path in _folder(target).glob("*.go")) if target.own else []
+    for name in ("go.mod", "go.sum", *sources):
+        digest.update((_folder(target) / name).read_bytes() + b"\0")
     return digest.hexdigest()[:16]
 
 
@@ -249,7 +277,7 @@ def _ensure_module(root: pathlib.Path, target: Module, go: _Go) -> pathlib.Path:
 
 def _build(target: Module, go: _Go, partial: pathlib.Path) -> None:
     """Build all programs of one module in one go, so that they share the compiled packages."""
-    module = MODULES / target.name
+    module = _folder(target)
     environment = {**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"}
     packages = list(target.packages.values())
     started = time.monotonic()

@@ -20,7 +20,8 @@ import yaml
 
 from graphsched.app import backoff
 from graphsched.base.values import errors
-from graphsched.decision import names, profile as judging
+from graphsched.decision import profile as judging
+from graphsched.decision.constraints import walk
 
 FILE_BYTES_MAX = 1 << 20
 """A configuration is a screen long; what is bigger is another file."""
@@ -212,17 +213,8 @@ FLAGS: dict[str, str] = {
 }
 """Flag → the setting it overrides."""
 
-FILTERS = (
-    names.NODE_UNSCHEDULABLE,
-    names.NODE_NAME,
-    names.TAINT_TOLERATION,
-    names.NODE_AFFINITY,
-    names.NODE_PORTS,
-    names.NODE_RESOURCES_FIT,
-    names.INTER_POD_AFFINITY,
-    names.NODE_DECLARED_FEATURES,
-    names.GPU_DEVICES,
-)
+FILTERS = tuple(dict.fromkeys(check.plugin for check in walk.IN_ORDER))
+"""Plugins whose filters can be switched off."""
 
 # A qualified name, as events.k8s.io asks of reportingController.
 _NAME = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")

@@ -99,7 +99,7 @@ def test_the_rights_of_the_chart_are_enough(cluster: clusters.Cluster, tmp_path:
         {"apiGroups": ["scheduling.k8s.io"], "resources": ["priorityclasses"], "verbs": ["get", "list", "watch"]},
         {"apiGroups": [""], "resources": ["pods/binding"], "verbs": ["create"]},
         {"apiGroups": [""], "resources": ["pods/status"], "verbs": ["patch"]},
-        {"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch", "update"]},
+        {"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch"]},
     ]
     rbac, name = "/apis/rbac.authorization.k8s.io/v1", "graphsched-test"
     for path, body in (

@@ -186,8 +186,8 @@ class _Trial:
         self._graph = store.Store()
         patch = state.to_patch(cluster)
         for pod in cluster.pending:
-            # A pod of another scheduler is in nobody's queue, so its nomination counts for nothing.
-            if pod.scheduler != decider.settings.scheduler_name:
+            # Nominations come from the active queue, which pods of others and gated pods are not in.
+            if pod.scheduler != decider.settings.scheduler_name or pod.gates:
                 patch.vertices.pop(pod.key)
         self._apply(patch)
 
@@ -200,7 +200,7 @@ class _Trial:
         if pod.gates:
             return verdicts.gated(pod)
         evaluation = self._decider.evaluate(self._graph.view(), pod)
-        result = verdicts.of(pod, evaluation)
+        result = verdicts.of(pod, evaluation, self._decider.settings)
         patch = delta.Patch().set_vertex(pod)
         selected = result.get("selected")
         if isinstance(selected, str):

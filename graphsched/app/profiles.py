@@ -53,7 +53,7 @@ _ABSENT = frozenset(
         "VolumeBinding",
         "VolumeZone",
         "PodTopologySpread",
-        "DynamicResources",
+        names.DYNAMIC_RESOURCES,
         "DefaultPreemption",
         "DefaultBinder",
         "PrioritySort",
@@ -61,6 +61,8 @@ _ABSENT = frozenset(
     },
 )
 """Plugins of the default profile whose part this version refuses or does elsewhere: naming them changes nothing."""
+_WEIGHTS = {**profile.DEFAULT_WEIGHTS, names.DYNAMIC_RESOURCES: 2}
+"""Of all that score in the default profile. DynamicResources never skips; without claims it gives every node 0."""
 _POINTS = ("multiPoint", "preFilter", "filter", "preScore", "score")
 
 
@@ -77,7 +79,7 @@ def from_configuration(config: _MAPPING, *, scheduler_name: str) -> profile.Prof
         raise errors.InputError("extenders", problem="are not supported", remedy="leave them out")
     profiles = _listed(config.get("profiles"), "profiles")
     if not profiles:
-        return profile.Profile(scheduler_name=scheduler_name)
+        return profile.Profile(scheduler_name=scheduler_name, weights=dict(_WEIGHTS))
     named = [(index, entry) for index, entry in enumerate(profiles) if entry.get("schedulerName") == scheduler_name]
     if not named and len(profiles) > 1:
         known = ", ".join(str(entry.get("schedulerName", "")) for entry in profiles)
@@ -104,7 +106,7 @@ def _profile(entry: _MAPPING, place: str, scheduler_name: str) -> profile.Profil
 
 def _plugins(plugins: _MAPPING, place: str) -> tuple[dict[str, int], frozenset[str]]:
     """Weights of the scores, and the filters that do not run."""
-    weights = dict(profile.DEFAULT_WEIGHTS)
+    weights = dict(_WEIGHTS)
     disabled: set[str] = set()
     # What is said of one extension point wins over multiPoint, whichever comes first.
     for point, raw in sorted(plugins.items(), key=lambda entry: entry[0] != "multiPoint"):
@@ -119,7 +121,7 @@ def _plugins(plugins: _MAPPING, place: str) -> tuple[dict[str, int], frozenset[s
             continue
         for name in off:
             _check_name(name, f"{here}.disabled", everything=True)
-            gone = {*_FILTERS, *profile.DEFAULT_WEIGHTS} if name == "*" else {name}
+            gone = {*_FILTERS, *_WEIGHTS} if name == "*" else {name}
             if point in {"multiPoint", "score", "preScore"}:
                 weights = {plugin: weight for plugin, weight in weights.items() if plugin not in gone}
             if point in {"multiPoint", "filter", "preFilter"}:
@@ -127,15 +129,15 @@ def _plugins(plugins: _MAPPING, place: str) -> tuple[dict[str, int], frozenset[s
         for plugin in on:
             name = str(plugin.get("name", ""))
             _check_name(name, f"{here}.enabled")
-            if point in {"multiPoint", "score"} and name in profile.DEFAULT_WEIGHTS:
-                weights[name] = _whole(plugin.get("weight") or profile.DEFAULT_WEIGHTS[name], f"{here}.enabled.weight")
+            if point in {"multiPoint", "score"} and name in _WEIGHTS:
+                weights[name] = _whole(plugin.get("weight") or _WEIGHTS[name], f"{here}.enabled.weight")
             if point in {"multiPoint", "filter"}:
                 disabled.discard(name)
     return weights, frozenset(disabled)
 
 
 def _check_name(name: str, place: str, *, everything: bool = False) -> None:
-    if name in _FILTERS or name in profile.DEFAULT_WEIGHTS or name in _ABSENT or (everything and name == "*"):
+    if name in _FILTERS or name in _WEIGHTS or name in _ABSENT or (everything and name == "*"):
         return
     raise errors.InputError(place, problem=f'no plugin "{name}"', remedy="name one of the default profile")
 

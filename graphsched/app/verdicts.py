@@ -7,14 +7,14 @@ it says absent. Nothing is decided here.
 from __future__ import annotations
 
 from graphsched.base.values import pods, status
-from graphsched.decision import names, trace
+from graphsched.decision import names, profile, trace
 from graphsched.explain import refusals
 
 Result = dict[str, object]
 
 
-def of(pod: pods.Pod, evaluation: trace.Evaluation) -> Result:
-    """The result of a pod that was evaluated."""
+def of(pod: pods.Pod, evaluation: trace.Evaluation, settings: profile.Profile) -> Result:
+    """The result of a pod that was evaluated under this profile."""
     failed = evaluation.prefilter
     if failed is not None and failed.code is status.Code.ERROR:
         return {"pod": pod.full_name, "outcome": "error", "error": ", ".join(failed.reasons)}
@@ -22,7 +22,7 @@ def of(pod: pods.Pod, evaluation: trace.Evaluation) -> Result:
     result: Result = {
         "pod": pod.full_name,
         "outcome": "scheduled" if feasible else "unschedulable",
-        "nodes": {name: _node(verdict) for name, verdict in sorted(evaluation.verdicts.items())},
+        "nodes": {name: _node(verdict, settings) for name, verdict in sorted(evaluation.verdicts.items())},
         "feasible": feasible,
         "best": sorted(evaluation.best),
     }
@@ -48,10 +48,13 @@ def gated(pod: pods.Pod) -> Result:
     return {"pod": pod.full_name, "outcome": "gated", "gated": _refusal(held)}
 
 
-def _node(verdict: trace.Verdict) -> Result:
+def _node(verdict: trace.Verdict, settings: profile.Profile) -> Result:
     if verdict.status.ok:
-        scores = {plugin: verdict.scores[plugin] for plugin in sorted(verdict.scores)}
-        return {"status": verdict.status.code.title, "scores": scores, "total": verdict.total}
+        scores = dict(verdict.scores)
+        if settings.weights.get(names.DYNAMIC_RESOURCES):
+            # It scores claims, which this version refuses; of a pod without any it says 0 instead of skipping.
+            scores.setdefault(names.DYNAMIC_RESOURCES, 0)
+        return {"status": verdict.status.code.title, "scores": dict(sorted(scores.items())), "total": verdict.total}
     return _refusal(verdict.status)
 
 

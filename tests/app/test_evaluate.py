@@ -44,6 +44,7 @@ def test_the_whole_answer() -> None:
             "n1": {
                 "status": "Success",
                 "scores": {
+                    "DynamicResources": 0,
                     "ImageLocality": 0,
                     "NodeResourcesBalancedAllocation": 62,
                     "NodeResourcesFit": 74,
@@ -182,6 +183,13 @@ def test_room_nominated_to_an_equal_pod_is_taken(scheduler: str, outcome: str) -
     assert outcome == result(make_node("n1"), waiting, pod=make_pod("web").cpu("2"))["outcome"]
 
 
+def test_a_gated_pod_holds_no_room_by_its_nomination() -> None:
+    """It has not reached the queue that nominations are taken from."""
+    waiting = make_pod("waits").cpu("3").nominated("n1").gate("example.com/later")
+
+    assert "scheduled" == result(make_node("n1"), waiting, pod=make_pod("web").cpu("2"))["outcome"]
+
+
 def test_objects_are_defaulted_unless_they_are_normalized() -> None:
     """A request follows from the limit, as the API server would have made it."""
     pod = make_pod("web").limit("cpu", "5")
@@ -310,6 +318,7 @@ def test_weights_and_disabled_plugins_of_a_profile_count() -> None:
     )
 
     assert {
+        "DynamicResources": 0,
         "NodeResourcesBalancedAllocation": 62,
         "NodeResourcesFit": 370,
         "TaintToleration": 300,

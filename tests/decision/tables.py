@@ -128,10 +128,13 @@ def result(
 def ask_lines(
     pod: builders.PodBuilder, cluster: Sequence[Thing], config: Config | None = None, *, normalized: bool = True
 ) -> Answer:
-    """What `evaluate` says."""
+    """What `evaluate` says, without the score of claims, which the engine does not have: there are none."""
     return {
         name: Seen(
-            verdict["status"], verdict.get("plugin", ""), tuple(verdict.get("reasons", ())), verdict.get("scores", {})
+            verdict["status"],
+            verdict.get("plugin", ""),
+            tuple(verdict.get("reasons", ())),
+            {plugin: score for plugin, score in verdict.get("scores", {}).items() if plugin != "DynamicResources"},
         )
         for name, verdict in result(pod, cluster, config, normalized=normalized)["nodes"].items()
     }

@@ -84,7 +84,7 @@ class Coverage:
 
     def zeros(self) -> list[str]:
         """The rows that nothing was met for."""
-        rows = [f"{plugin or '(PreFilter)'}: {reason}" for (plugin, reason), count in self.refusals.items() if not count]
+        rows = [f"{plugin}: {reason}" for (plugin, reason), count in self.refusals.items() if not count]
         rows += [f"score {plugin}" for plugin, count in self.scores.items() if not count]
         return rows + [f"outcome {outcome}" for outcome, count in self.outcomes.items() if not count]
 

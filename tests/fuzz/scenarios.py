@@ -43,10 +43,10 @@ class _Scenario:
         nodes = [self._node(name) for name in self._names]
         objects: list[Json] = [*self._common(), *nodes]
         for name in self._names:
-            for number in range(rng.randint(0, 4 if self._rich["full"] else 2)):
-                objects.append(self._bound(name, f"{name}-{number}"))
-        for number in range(rng.randint(0, 3 if self._rich["nominated"] else 1)):
-            objects.append(self._pending(f"w{number}"))
+            held = rng.randint(0, 4 if self._rich["full"] else 2)
+            objects.extend(self._bound(name, f"{name}-{number}") for number in range(held))
+        waiting_pods = rng.randint(0, 3 if self._rich["nominated"] else 1)
+        objects.extend(self._pending(f"w{number}") for number in range(waiting_pods))
         if chance(rng, 0.3):
             rng.shuffle(objects)
         pods: list[object] = [self._pod(f"p{number}") for number in range(rng.choice((1, 1, 2, 3, 5)))]

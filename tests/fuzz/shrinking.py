@@ -57,18 +57,16 @@ def _without(request: Json, path: Path) -> Json | None:
     smaller = copy.deepcopy(request)
     holder: typing.Any = smaller
     for key in path[:-1]:
-        if isinstance(holder, dict) and key not in holder:
-            return None
-        if isinstance(holder, list) and (not isinstance(key, int) or key >= len(holder)):
-            return None
-        if not isinstance(holder, (dict, list)):
+        if not _holds(holder, key):
             return None
         holder = holder[key]
-    last = path[-1]
-    if isinstance(holder, dict) and last in holder:
-        del holder[last]
-    elif isinstance(holder, list) and isinstance(last, int) and last < len(holder):
-        del holder[last]
-    else:
+    if not _holds(holder, path[-1]):
         return None
+    del holder[path[-1]]
     return smaller if smaller["pods"] else None
+
+
+def _holds(holder: object, key: str | int) -> bool:
+    if isinstance(holder, dict):
+        return key in holder
+    return isinstance(holder, list) and isinstance(key, int) and key < len(holder)

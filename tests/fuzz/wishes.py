@@ -63,9 +63,7 @@ def resources(rng: random.Random) -> Json:
     if chance(rng, 0.15):
         requests["ephemeral-storage"] = rng.choice(STORAGES)
     if chance(rng, 0.2):
-        for name, greatest in (("cpu", "2"), ("memory", "2Gi")):
-            if chance(rng, 0.6):
-                limits[name] = greatest
+        limits = {name: most for name, most in (("cpu", "2"), ("memory", "2Gi")) if chance(rng, 0.6)}
     if chance(rng, 0.15):
         limits[GPU] = rng.choice(("0", "1", "2"))
         if chance(rng, 0.5):

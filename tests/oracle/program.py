@@ -11,6 +11,7 @@ Invariant: answers come in the order of the requests, one each; when the program
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 import subprocess
@@ -52,10 +53,9 @@ class Oracle:
 
     def close(self) -> None:
         """End the program."""
-        try:
+        # Where it is gone already, there is nothing to close.
+        with contextlib.suppress(BrokenPipeError):
             self._input.close()
-        except BrokenPipeError:
-            pass  # it is gone already, which is what is wanted
         try:
             self._process.wait(timeout=10)
         except subprocess.TimeoutExpired:

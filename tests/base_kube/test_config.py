@@ -338,6 +338,13 @@ def test_a_plugin_that_fails_is_quoted(tmp_path: pathlib.Path, body: str, told: 
     assert f'config: user "one": exec: {told}' == line(answer)
 
 
+def test_a_plugin_that_hands_out_nothing_does_not_make_us_nobody(tmp_path: pathlib.Path) -> None:
+    """The server would take us for an anonymous user, and say that rights are missing."""
+    answer = ask(kubeconfig(tmp_path, user=plugin(tmp_path, credential())))
+
+    assert 'config: user "one": exec: handed out neither a token nor a certificate (log in with it)' == line(answer)
+
+
 def test_an_unknown_context_lists_those_there_are(tmp_path: pathlib.Path) -> None:
     """Most often it is a typing slip."""
     first, second = kubeconfig(tmp_path, file="a"), kubeconfig(tmp_path, name="two", file="b")

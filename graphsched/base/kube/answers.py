@@ -6,6 +6,11 @@ change is whether it may have taken effect: `UnreachableError` says it may, ever
 
 from __future__ import annotations
 
+import os
+import ssl
+
+import aiohttp
+
 from graphsched.base.kube import wire
 from graphsched.base.values import errors
 
@@ -67,8 +72,20 @@ def ended(status: wire.Status, *, what: str) -> errors.ClusterError:
 
 def unreachable(cause: BaseException, *, what: str, reason: str = "") -> errors.UnreachableError:
     """The error for no answer at all."""
-    text = str(cause).strip() or type(cause).__name__
-    return errors.UnreachableError(f"{what}: no answer: {text}", reason=reason or "Unreachable")
+    return errors.UnreachableError(f"{what}: no answer: {_told(cause)}", reason=reason or "Unreachable")
+
+
+def _told(cause: BaseException) -> str:
+    """Who does not answer and what the system says of it, without the addresses of the library's objects."""
+    if not isinstance(cause, aiohttp.ClientConnectorError):
+        return str(cause).strip() or type(cause).__name__
+    whom, system = f"{cause.host}:{cause.port}", cause.os_error
+    if isinstance(system, ssl.SSLCertVerificationError):
+        return f"the certificate of {whom} is not trusted: {system.verify_message or system}"
+    # The event loop puts a sentence of its own round the system's words, where there is one number for them.
+    plain = not isinstance(system, ssl.SSLError) and system.errno is not None and system.errno > 0
+    told = os.strerror(system.errno) if plain and system.errno else system.strerror or str(system)
+    return f"can not connect to {whom}: {told}"
 
 
 def _seconds(header: str) -> float:

@@ -243,6 +243,10 @@ async def _through_library(
         text = " ".join(str(error).removeprefix("exec: ").split()) or type(error).__name__
         where = "exec" if "exec" in user else ""
         raise errors.InputError(*user_place, where, problem=text) from error
+    if "exec" in user and not settings.api_key.get("BearerToken") and not settings.cert_file:
+        # The library goes on as nobody, whom the server then refuses everything, or worse, something.
+        problem = "handed out neither a token nor a certificate"
+        raise errors.InputError(*user_place, "exec", problem=problem, remedy="log in with it")
     token_file = _beside(user_place[0], user["tokenFile"]) if user.get("tokenFile") else ""
     expiry = getattr(loader, "exec_plugin_expiry", None)
     return _credentials(

@@ -6,7 +6,7 @@ FailedScheduling event, letter for letter as kube-scheduler writes it, since ale
 
 from __future__ import annotations
 
-from graphsched.base.values import pods
+from graphsched.base.values import pods, status
 from graphsched.decision import trace
 
 NO_NODES = "no nodes available to schedule pods"
@@ -17,6 +17,8 @@ def text(diagnosis: trace.Diagnosis) -> str:
     if not diagnosis.nodes:
         return NO_NODES
     head = f"0/{diagnosis.nodes} nodes are available:"
+    if diagnosis.prefilter is not None and diagnosis.prefilter.code is status.Code.ERROR:
+        return ", ".join(diagnosis.prefilter.reasons)
     if diagnosis.prefilter is not None:
         return f"{head} {', '.join(diagnosis.prefilter.reasons)}."
     # Sorted as texts, so "10 ..." comes before "2 ...".

@@ -39,6 +39,11 @@ TAINT = "node(s) had untolerated taint(s)"
             "0/5 nodes are available: a, b.",
             id="the pod as a whole for two reasons",
         ),
+        pytest.param(
+            trace.Diagnosis(5, prefilter=status.Status(status.Code.ERROR, ("scoring failed",), "X")),
+            "scoring failed",
+            id="an attempt that failed says nothing about nodes",
+        ),
     ],
 )
 def test_a_refusal_reads(diagnosis: trace.Diagnosis, text: str) -> None:

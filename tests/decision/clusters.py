@@ -21,10 +21,11 @@ MIB = 1 << 20
 _label_keys = st.sampled_from(("zone", "disk"))
 _label_values = st.sampled_from(("a", "b", "5", "-7", "x1"))
 label_sets = st.dictionaries(_label_keys, _label_values, max_size=2).map(labels.from_mapping)
+zoned = st.sampled_from(((("zone", "a"),), (("zone", "b"),), (("disk", "5"), ("zone", "a"))))
 pod_label_sets = st.dictionaries(st.sampled_from(("app", "tier")), st.sampled_from("xy"), max_size=2).map(
     labels.from_mapping
 )
-_effects = st.sampled_from(("NoSchedule", "PreferNoSchedule", "NoExecute"))
+_effects = st.sampled_from(("NoSchedule", "PreferNoSchedule", "PreferNoSchedule", "NoExecute"))
 _taint_keys = st.sampled_from(("gpu", "node.kubernetes.io/unschedulable"))
 taints = st.builds(nodes.Taint, _taint_keys, st.sampled_from(("", "a")), _effects)
 tolerations = st.builds(
@@ -108,9 +109,10 @@ requested = st.fixed_dictionaries(
         "scheduling.kubernetes.io/foo": st.just(1),
     },
 ).map(lambda chosen: tuple(sorted(chosen.items())))
+_small = st.sampled_from(((), (("cpu", 1),), (("cpu", 333), ("memory", 333 * MIB)), (("memory", 3),)))
 demands = st.builds(
     pods.Demand,
-    requested,
+    _small | _small | requested,
     st.sampled_from((0, 100, 333, 1000)),
     st.sampled_from((0, 3, 200 * MIB, 1000 * MIB)),
 )
@@ -125,9 +127,10 @@ gpu_demands = st.builds(
     st.sampled_from((250, 600, 1000)),
     st.sampled_from(((), ("T4",), ("A100", "T4"))),
 )
-_selectors = st.none() | st.builds(
+_some_selectors = st.builds(
     labels.Requirement, st.sampled_from(("app", "tier")), st.just(labels.Operator.IN), st.sampled_from((("x",), ("y",)))
 ).map(lambda requirement: labels.selector([requirement]))
+_selectors = st.one_of(st.none(), st.just(labels.Selector()), _some_selectors, _some_selectors)
 _namespace_selectors = st.sampled_from(
     (
         None,
@@ -138,7 +141,7 @@ _namespace_selectors = st.sampled_from(
 )
 pod_terms = st.builds(
     pods.PodTerm,
-    _label_keys,
+    st.sampled_from(("zone", "zone", "disk")),
     _selectors,
     st.sampled_from(((), ("default",), ("default", "team"))),
     _namespace_selectors,
@@ -152,10 +155,10 @@ MANY_NAMES = tuple(f"m{number:02}" for number in range(12))
 node_values = st.builds(
     nodes.Node,
     st.sampled_from(NODE_NAMES),
-    labels=label_sets,
-    taints=st.lists(taints, max_size=2).map(tuple),
-    unschedulable=st.sampled_from((False, False, False, True)),
-    allocatable=usual | allocatable,
+    labels=label_sets | zoned,
+    taints=st.just(()) | st.lists(taints, max_size=2).map(tuple),
+    unschedulable=st.sampled_from((*(False,) * 7, True)),
+    allocatable=usual | usual | allocatable,
     images=st.lists(images, max_size=2).map(tuple),
     features=st.lists(st.sampled_from(("F1", "F2")), max_size=2, unique=True).map(lambda names: tuple(sorted(names))),
     gpu_model=st.sampled_from(("", "T4", "A100")),
@@ -169,22 +172,24 @@ def _spec(
     return st.builds(
         pods.Spec,
         demand=demands,
-        node_name=st.just("") if owner else st.sampled_from(("", "", "", "", "n1", "gone")),
-        selector=st.just(()) | label_sets,
+        node_name=st.just("") if owner else st.sampled_from((*("",) * 15, "n1", "gone")),
+        selector=st.sampled_from(((), (), (), (("zone", "a"),))) | label_sets,
         affinity=required,
         preferred=preferences,
-        tolerations=st.lists(tolerations, max_size=2).map(tuple),
+        tolerations=st.just((pods.Toleration(operator="Exists"),)) | st.lists(tolerations, max_size=2).map(tuple),
         ports=st.just(()) | host_ports,
         images=st.lists(st.sampled_from(("app:1", "app:2", "base:latest", "none:1")), max_size=3).map(tuple),
         image_volumes=st.just(()) | st.just(("app:2",)),
         image_containers=st.integers(1, 3),
         pod_anti_affinity=st.lists(pod_terms, max_size=1).map(tuple) if owner else st.just(()),
         gpu=st.none() | st.none() | gpu_demands,
-        features=st.just(()) | st.just(("F1",)),
+        features=st.sampled_from(((), (), (), (), ("F1",))),
     )
 
 
 _required = st.one_of(
+    st.none(),
+    st.none(),
     st.none(),
     st.none(),
     st.lists(node_terms, max_size=2).map(tuple),
@@ -230,7 +235,7 @@ def newcomers(draw: st.DrawFn) -> pods.Pod:
     return pods.Pod(
         keys.pod_key(draw(st.sampled_from(NAMESPACES)), draw(st.sampled_from((*POD_NAMES, "new")))),
         uid="u1",
-        spec=draw(specs | mild_specs),
+        spec=draw(specs | mild_specs | mild_specs),
         labels=draw(pod_label_sets),
         nominated=draw(st.sampled_from(("", "", *NODE_NAMES, "gone"))),
         priority=draw(st.integers(0, 2)),
@@ -274,7 +279,7 @@ def stores(draw: st.DrawFn) -> store.Store:
     """A store with a cluster that grew by one patch or two, so that rows may have been recycled."""
     built = store.Store()
     first = delta.Patch()
-    for node in draw(st.lists(node_values, max_size=6)):
+    for node in draw(st.lists(node_values, min_size=draw(st.sampled_from((0, 3, 3))), max_size=7)):
         first.set_vertex(node)
     for pod in draw(st.lists(pod_values(), max_size=8)):
         first.set_vertex(pod)

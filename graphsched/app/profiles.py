@@ -90,11 +90,10 @@ def from_configuration(config: _MAPPING, *, scheduler_name: str) -> profile.Prof
 
 def _profile(entry: _MAPPING, place: str, scheduler_name: str) -> profile.Profile:
     _known(entry, {"schedulerName", "percentageOfNodesToScore", "plugins", "pluginConfig"}, place)
-    weights, disabled = _plugins(_mapped(entry.get("plugins"), f"{place}.plugins"), f"{place}.plugins")
-    settings = profile.Profile(
-        scheduler_name=str(entry.get("schedulerName") or scheduler_name),
-        weights=weights,
-        disabled=disabled,
+    settings = _with_plugins(
+        profile.Profile(scheduler_name=str(entry.get("schedulerName") or scheduler_name)),
+        _mapped(entry.get("plugins"), f"{place}.plugins"),
+        f"{place}.plugins",
     )
     for index, plugin in enumerate(_listed(entry.get("pluginConfig"), f"{place}.pluginConfig")):
         here = f"{place}.pluginConfig[{index}]"
@@ -104,10 +103,11 @@ def _profile(entry: _MAPPING, place: str, scheduler_name: str) -> profile.Profil
     return settings
 
 
-def _plugins(plugins: _MAPPING, place: str) -> tuple[dict[str, int], frozenset[str]]:
+def _with_plugins(settings: profile.Profile, plugins: _MAPPING, place: str) -> profile.Profile:
     """Weights of the scores, and the filters that do not run."""
     weights = dict(_WEIGHTS)
     disabled: set[str] = set()
+    narrows = True
     # What is said of one extension point wins over multiPoint, whichever comes first.
     for point, raw in sorted(plugins.items(), key=lambda entry: entry[0] != "multiPoint"):
         here = f"{place}.{point}"
@@ -124,8 +124,12 @@ def _plugins(plugins: _MAPPING, place: str) -> tuple[dict[str, int], frozenset[s
             gone = {*_FILTERS, *_WEIGHTS} if name == "*" else {name}
             if point in {"multiPoint", "score", "preScore"}:
                 weights = {plugin: weight for plugin, weight in weights.items() if plugin not in gone}
-            if point in {"multiPoint", "filter", "preFilter"}:
+            if point in {"multiPoint", "filter"}:
                 disabled |= gone & _FILTERS
+            if point in {"multiPoint", "preFilter"}:
+                # The other filters are of no use without what their PreFilter prepares.
+                disabled |= (gone & _FILTERS) - {names.NODE_AFFINITY}
+                narrows = narrows and names.NODE_AFFINITY not in gone
         for plugin in on:
             name = str(plugin.get("name", ""))
             _check_name(name, f"{here}.enabled")
@@ -133,7 +137,8 @@ def _plugins(plugins: _MAPPING, place: str) -> tuple[dict[str, int], frozenset[s
                 weights[name] = _whole(plugin.get("weight") or _WEIGHTS[name], f"{here}.enabled.weight")
             if point in {"multiPoint", "filter"}:
                 disabled.discard(name)
-    return weights, frozenset(disabled)
+            narrows = narrows or (point in {"multiPoint", "preFilter"} and name == names.NODE_AFFINITY)
+    return msgspec.structs.replace(settings, weights=weights, disabled=frozenset(disabled), narrows=narrows)
 
 
 def _check_name(name: str, place: str, *, everything: bool = False) -> None:

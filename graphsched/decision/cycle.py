@@ -222,7 +222,8 @@ def prefilter(pod: pods.Pod, settings: profile.Profile) -> status.Status | None:
 
 def _pinned(spec: pods.Spec, settings: profile.Profile) -> frozenset[str] | None:
     """The node names that PreFilter narrows the search to; None where it does not."""
-    return None if names.NODE_AFFINITY in settings.disabled else identity.pinned_names(spec.affinity)
+    narrows = names.NODE_AFFINITY not in settings.disabled if settings.narrows is None else settings.narrows
+    return identity.pinned_names(spec.affinity) if narrows else None
 
 
 def unsupported(spec: pods.Spec) -> tuple[str, ...]:

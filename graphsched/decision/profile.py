@@ -29,6 +29,8 @@ class Profile(msgspec.Struct, frozen=True, gc=False):
         scheduler_name: The schedulerName it serves.
         weights: Plugin → weight of its score; a plugin with weight 0 or left out does not score.
         disabled: Plugins whose filters do not run.
+        narrows: Whether required affinity to node names narrows the search, which NodeAffinity does before its filter
+            and apart from it; None: where that filter runs.
         allocation: Resource → weight of the least-allocated score.
         balance: Resources whose balance is scored.
         ignored_resources: Extended resources the fit filter passes over.
@@ -40,6 +42,7 @@ class Profile(msgspec.Struct, frozen=True, gc=False):
     scheduler_name: str = "graph-scheduler"
     weights: dict[str, int] = msgspec.field(default_factory=lambda: dict(DEFAULT_WEIGHTS))
     disabled: frozenset[str] = frozenset()
+    narrows: bool | None = None
     allocation: ResourceWeights = ((nodes.CPU, 1), (nodes.MEMORY, 1))
     balance: tuple[str, ...] = (nodes.CPU, nodes.MEMORY)
     ignored_resources: frozenset[str] = frozenset()

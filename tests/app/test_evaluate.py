@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from graphsched.app import evaluate
-from tests.builders import Manifest, NodeBuilder, PodBuilder, make_node, make_pod, selecting
+from tests.builders import Manifest, NodeBuilder, PodBuilder, make_node, make_pod, need, selecting
 
 Answer = dict[str, typing.Any]
 
@@ -343,6 +343,22 @@ def test_one_extension_point_counts_more_than_all_at_once_in_any_order() -> None
     )
 
     assert {"NodeResourcesFit": 148} == first == last
+
+
+@pytest.mark.parametrize(
+    ("point", "refusal"),
+    [
+        ("filter", (["node(s) didn't satisfy plugin(s) [NodeAffinity]"], None)),
+        ("preFilter", (["node(s) didn't match Pod's node affinity/selector"], "NodeAffinity")),
+        ("multiPoint", (None, None)),
+    ],
+)
+def test_names_are_pinned_before_the_filter_and_apart_from_it(point: str, refusal: tuple[object, object]) -> None:
+    """Each of the two parts of NodeAffinity can be switched off alone; both together let every node pass."""
+    pod = make_pod("web").require_nodes(fields=(need("metadata.name", "In", "gone"),))
+    found = result(make_node("n1"), pod=pod, config=config(plugins={point: {"disabled": [{"name": "NodeAffinity"}]}}))
+
+    assert refusal == (found["nodes"]["n1"].get("reasons"), found["nodes"]["n1"].get("plugin"))
 
 
 def test_arguments_of_plugins_count() -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 
-from tests.fuzz import neighbours, wishes
+from tests.fuzz import configurations, neighbours, wishes
 from tests.fuzz.wishes import Json, chance
 
 SPREAD, AFFINITY = "spread", "affinity"
@@ -36,6 +36,8 @@ class _Scenario:
         self._runtimes = ["heavy", "picky"] if chance(rng, 0.4) else []
         # A scenario is rich in few things, so that pods get past most plugins and meet each of them last.
         self._host_users = chance(rng, 0.2)
+        # In every second scenario nodes are wide, so that several are left to be scored.
+        self._wide = chance(rng, 0.5)
         self._rich = {part: chance(rng, 0.4) for part in ("taints", "labels", "full", "ports", "images", "nominated")}
 
     def make(self, identity: str) -> Json:
@@ -62,7 +64,8 @@ class _Scenario:
             pods.insert(rng.randint(0, len(pods)), f"{chosen.get('namespace', 'default')}/{chosen['name']}")
         # Only behind this gate may a pod on the host's network have users of its own.
         gates = {"featureGates": {FEATURES[1]: True}} if self._host_users else {}
-        return {"id": identity, **gates, "objects": objects, "pods": pods}
+        config = {"config": configurations.configuration(rng)} if chance(rng, 0.2) else {}
+        return {"id": identity, **gates, **config, "objects": objects, "pods": pods}
 
     def _common(self) -> list[Json]:
         found: list[Json] = []
@@ -115,9 +118,9 @@ class _Scenario:
     def _allocatable(self) -> Json:
         rng = self._rng
         found = {
-            "cpu": rng.choice(("1", "2", "4", "3900m", "12")),
-            "memory": rng.choice(("1Gi", "2Gi", "4000M", "4Gi", "12Gi")),
-            "pods": rng.choice(("1", "2", "3", "5", "110", "110", "110")),
+            "cpu": rng.choice(("8", "12") if self._wide else ("1", "2", "4", "3900m", "12")),
+            "memory": rng.choice(("8000M", "12Gi") if self._wide else ("1Gi", "2Gi", "4000M", "4Gi", "12Gi")),
+            "pods": rng.choice(("8", "110") if self._wide else ("1", "2", "3", "5", "110", "110", "110")),
         }
         if chance(rng, 0.6):
             found["ephemeral-storage"] = rng.choice(("2Gi", "5Gi", "10G"))
@@ -132,7 +135,9 @@ class _Scenario:
 
     def _taint(self) -> Json:
         rng = self._rng
-        taint = {"key": rng.choice(wishes.TAINT_KEYS), "effect": rng.choice(wishes.EFFECTS)}
+        soft = self._wide and chance(rng, 0.6)
+        effect = "PreferNoSchedule" if soft else rng.choice(wishes.EFFECTS)
+        taint = {"key": rng.choice(wishes.TAINT_KEYS), "effect": effect}
         if chance(rng, 0.6):
             taint["value"] = rng.choice(wishes.TAINT_VALUES)
         return taint
@@ -165,9 +170,10 @@ class _Scenario:
         spec["containers"] = [wishes.container(rng, f"c{number}") for number in range(rng.choice((1, 1, 1, 2)))]
         if chance(rng, 0.2):
             spec["initContainers"] = wishes.init_containers(rng)
+        self._distinct_ports(spec)
         self._resize(spec)
         self._place(spec)
-        if chance(rng, 0.03):
+        if "nodeName" not in spec and chance(rng, 0.03):
             spec["schedulingGates"] = [{"name": f"example.com/{gate}"} for gate in wishes.some(rng, ("a", "b"), 2)]
         if self._classes and chance(rng, 0.4):
             spec["priorityClassName"] = rng.choice(self._classes)
@@ -176,6 +182,23 @@ class _Scenario:
         if self._names and chance(rng, 0.05):
             pod["status"] = {"nominatedNodeName": rng.choice([*self._names, "gone"])}
         return pod
+
+    def _distinct_ports(self, spec: Json) -> None:
+        """The API refuses a pod whose containers want one host port twice; on the host's network, every port is one."""
+        seen: set[tuple[int, str]] = set()
+        for each in (*spec.get("initContainers", ()), *spec["containers"]):
+            kept = []
+            for port in each.pop("ports", ()):
+                wanted = {
+                    (port[field], port.get("protocol", "TCP"))
+                    for field in ("hostPort", "containerPort")
+                    if field in port
+                }
+                if not wanted & seen:
+                    kept.append(port)
+                seen |= wanted
+            if kept:
+                each["ports"] = kept
 
     def _resize(self, spec: Json) -> None:
         """What the pod as a whole takes."""
@@ -211,7 +234,7 @@ class _Scenario:
                 spec["nodeSelector"]["disk"] = rng.choice(wishes.DISKS)
         affinity: Json = {}
         if chance(rng, self._often("labels")):
-            affinity["nodeAffinity"] = wishes.node_affinity(rng)
+            affinity["nodeAffinity"] = wishes.node_affinity(rng, required=0.3 if self._wide else 0.6)
         if AFFINITY in self._extras and chance(rng, 0.5):
             affinity.update(neighbours.pod_affinity(rng))
         if affinity:

@@ -192,10 +192,10 @@ def node_term(rng: random.Random) -> Json:
     return term
 
 
-def node_affinity(rng: random.Random) -> Json:
-    """Required terms, preferred terms, or both."""
+def node_affinity(rng: random.Random, *, required: float = 0.6) -> Json:
+    """Required terms (in that part of all cases), preferred terms, or both."""
     found: Json = {}
-    if chance(rng, 0.6):
+    if chance(rng, required):
         if chance(rng, 0.25):
             terms = [{"matchFields": [field(rng, pinning=True)]} for _ in range(rng.randint(1, 2))]
             if chance(rng, 0.2):

@@ -54,6 +54,17 @@ def test_a_sound_pod_passes() -> None:
         ("metadata.name", "", "Pod: metadata.name: is missing (name the Pod)"),
         ("metadata.namespace", "a/b", 'Pod: metadata.namespace: "a/b" is not a name'),
         ("spec.containers", [], "spec.containers: is missing or empty (add a container)"),
+        (
+            "spec.initContainers",
+            [{"name": "a"}, {"name": "a"}],
+            'spec.initContainers[1].name: there is a container "a" already (rename one)',
+        ),
+        ("spec.priority", 2**31, f"spec.priority: {2**31} is out of range (use -{2**31} to"),
+        ("metadata.labels", {"a b": "c"}, 'metadata.labels: "a b" is not a label (write e.g. example.com/name)'),
+        ("metadata.labels", {"/a": "c"}, 'metadata.labels: "/a" is not a label'),
+        ("metadata.labels", {"a": "b" * 64}, 'metadata.labels.a: "bbbb'),
+        ("spec.nodeSelector", {"example.com/a": "-b"}, 'spec.nodeSelector.example.com/a: "-b" is not a value of a l'),
+        (f"{TERM}.{REQUIRED}", {"nodeSelectorTerms": []}, f"{TERM}.{REQUIRED}.nodeSelectorTerms: is missing or empty"),
         ("spec.overhead", {"cpu": "x"}, 'spec.overhead.cpu: "x" is not a quantity'),
         ("spec.overhead", {"whatever": "-1"}, 'spec.overhead.whatever: "-1" is negative (use 0 or more)'),
         (
@@ -130,6 +141,15 @@ def test_a_request_above_its_limit_is_refused(kind: str) -> None:
     assert expected == told
 
 
+def test_devices_come_whole() -> None:
+    """Rounded up, half a GPU would take one, and nobody would be told."""
+    where = 'Pod "default/p": spec.containers[0].resources.requests.example.com/gpu'
+    expected = f'{where}: "500m" is not a whole number (ask for whole ones)'
+
+    assert expected == refusal(make_pod("p").request("example.com/gpu", "500m"))
+    assert "" == refusal(make_pod("p").request("example.com/gpu", "2000m").request("cpu", "500m"))
+
+
 @pytest.mark.parametrize(
     ("path", "value", "line"),
     [
@@ -139,6 +159,7 @@ def test_a_request_above_its_limit_is_refused(kind: str) -> None:
             [{"key": "a", "effect": "NoSchedul"}],
             'Node "n1": spec.taints[0].effect: "NoSchedul" is not known',
         ),
+        ("metadata.labels", {"zone": "a b"}, 'Node "n1": metadata.labels.zone: "a b" is not a value of a label'),
         ("spec.taints", [{"effect": "NoSchedule"}], 'Node "n1": spec.taints[0].key: is missing (name the taint)'),
         ("status.allocatable", {"cpu": "-1"}, 'Node "n1": status.allocatable.cpu: "-1" is negative (use 0 or more)'),
         (

@@ -6,13 +6,18 @@ reads are looked at; a typo in one would otherwise loosen a rule in silence.
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Mapping
 
 from graphsched.base.kube import pods as kube_pods, requests, selectors, wire
 from graphsched.base.values import errors
 
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _NAME_LENGTH_MAX = 253
+_LABEL = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+_LABEL_LENGTH_MAX = 63
+_INT32_MAX = 2**31 - 1
 _TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _TOLERATION_OPERATORS = ("", "Equal", "Exists")
 _SPREAD_ACTIONS = ("DoNotSchedule", "ScheduleAnyway")
@@ -46,6 +51,7 @@ def node(body: wire.Node) -> None:
     """
     name("Node", body.metadata)
     try:
+        _labels("metadata.labels", body.metadata.labels)
         for index, taint in enumerate(body.spec.taints or ()):
             field = f"spec.taints[{index}]"
             _known(f"{field}.effect", taint.effect, _TAINT_EFFECTS)
@@ -65,6 +71,9 @@ def pod(body: wire.Pod) -> None:
     """
     name("Pod", body.metadata)
     try:
+        _labels("metadata.labels", body.metadata.labels)
+        _labels("spec.nodeSelector", body.spec.node_selector)
+        _within("spec.priority", body.spec.priority or 0, -_INT32_MAX - 1, _INT32_MAX)
         _containers(body.spec)
         _tolerations(body.spec)
         _terms(body.spec)
@@ -84,12 +93,41 @@ def _within(field: str, value: int, least: int, most: int) -> None:
         raise errors.InputError(field, problem=f"{value} is out of range", remedy=f"use {least} to {most}")
 
 
+def _labels(field: str, mapping: Mapping[str, str] | None) -> None:
+    for key, value in (mapping or {}).items():
+        if not _is_label_key(key):
+            raise errors.InputError(field, problem=f'"{key[:64]}" is not a label', remedy="write e.g. example.com/name")
+        if value and not _is_label_name(value):
+            problem = f'"{value[:64]}" is not a value of a label'
+            remedy = "use up to 63 of A-Z, a-z, 0-9, -, _ and . and begin and end with a letter or digit"
+            raise errors.InputError(f"{field}.{key}", problem=problem, remedy=remedy)
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_label_key(key: str) -> bool:
+    prefix, slash, rest = key.rpartition("/")
+    if slash and (len(prefix) > _NAME_LENGTH_MAX or _SUBDOMAIN.fullmatch(prefix) is None):
+        return False
+    return _is_label_name(rest)
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_label_name(text: str) -> bool:
+    return len(text) <= _LABEL_LENGTH_MAX and _LABEL.fullmatch(text) is not None
+
+
 def _containers(spec: wire.PodSpec) -> None:
     if not spec.containers:
         raise errors.InputError("spec.containers", problem="is missing or empty", remedy="add a container")
+    seen: set[str] = set()
     for kind, containers in (("containers", spec.containers), ("initContainers", spec.init_containers or [])):
         for index, container in enumerate(containers):
             field = f"spec.{kind}[{index}]"
+            if container.name in seen:
+                problem = f'there is a container "{container.name[:64]}" already'
+                raise errors.InputError(f"{field}.name", problem=problem, remedy="rename one")
+            if container.name:
+                seen.add(container.name)
             _resources(f"{field}.resources", container.resources)
             for at, port in enumerate(container.ports or ()):
                 _within(f"{field}.ports[{at}].hostPort", port.host_port, 0, 65_535)
@@ -106,6 +144,9 @@ def _resources(field: str, resources: wire.ResourceRequirements | None) -> None:
     limits = {name: requests.milli(text, f"{field}.limits.{name}") for name, text in (resources.limits or {}).items()}
     for resource, text in (resources.requests or {}).items():
         amount = requests.milli(text, f"{field}.requests.{resource}")
+        if amount % 1000 and requests.is_extended(resource):
+            problem = f'"{text}" is not a whole number'
+            raise errors.InputError(f"{field}.requests.{resource}", problem=problem, remedy="ask for whole ones")
         if amount > limits.get(resource, amount):
             limit = (resources.limits or {})[resource]
             raise errors.InputError(
@@ -131,6 +172,9 @@ def _terms(spec: wire.PodSpec) -> None:
     nodes = affinity.node_affinity or wire.NodeAffinity()
     base = "spec.affinity.nodeAffinity"
     required = nodes.required.node_selector_terms if nodes.required is not None else None
+    if nodes.required is not None and not required:
+        field = f"{base}.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
+        raise errors.InputError(field, problem="is missing or empty", remedy="add a term, or leave the rule out")
     for index, term in enumerate(required or ()):
         field = f"{base}.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[{index}]"
         _node_term(field, term)

@@ -61,6 +61,11 @@ def counted(name: str) -> bool:
     return name in {nodes.CPU, nodes.MEMORY, nodes.EPHEMERAL_STORAGE} or is_scalar(name)
 
 
+def is_extended(name: str) -> bool:
+    """Whether it is a resource that devices are counted in, which come whole."""
+    return "/" in name and _NATIVE_NAMESPACE not in name and is_scalar(name)
+
+
 def pod_level(name: str) -> bool:
     """Whether a request of the pod as a whole may name this resource."""
     return name in {nodes.CPU, nodes.MEMORY} or name.startswith(_HUGE_PAGES)

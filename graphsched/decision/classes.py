@@ -22,7 +22,7 @@ import numpy.typing as npt
 from graphsched.base.values import pods
 from graphsched.decision import profile, trace
 from graphsched.decision.constraints import check, walk
-from graphsched.decision.scoring import scores
+from graphsched.decision.scoring import company, scores
 from graphsched.graph import view
 
 RANK_SPAN = 1 << 24
@@ -145,18 +145,22 @@ class Class:
         self.totals[rows] = total
         self.key[rows] = np.where(self.mask[rows], _ranked(graph, rows, total), -1)
 
-    def within(self, graph: view.View, allowed: trace.Mask | None) -> Ranking:
-        """The ranking when nodes outside `allowed` do not pass either: scores are normalised over those that are left.
+    def within(self, graph: view.View, mask: trace.Mask, extra: trace.Scores | None) -> Ranking:
+        """The ranking when only the nodes of `mask` pass, some of those that the class lets pass.
 
-        `None` allows every node.
+        Scores are normalised over those that are left. `extra` is what scores outside the class add to the totals.
         """
-        if allowed is None:
-            return Ranking(self.key, self._greatest)
-        mask = self.mask & allowed
         greatest = self._greatest_within(mask)
-        if greatest == self._greatest:
+        if extra is None and greatest == self._greatest:
             return Ranking(np.where(mask, self.key, -1), greatest)
-        return Ranking(np.where(mask, _ranked(graph, _ALL, self._total(graph, _ALL, greatest)), -1), greatest)
+        total = self.totals if greatest == self._greatest else self._total(graph, _ALL, greatest)
+        total = total if extra is None else total + extra
+        return Ranking(np.where(mask, _ranked(graph, _ALL, total), -1), greatest)
+
+    @property
+    def ranking(self) -> Ranking:
+        """The ranking when nothing outside the class plays a part."""
+        return Ranking(self.key, self._greatest)
 
     def scores_at(self, row: int, greatest: list[int]) -> tuple[tuple[str, int], ...]:
         """Plugin and weighted score of one row, for the plugins that do not skip, given the scales of a ranking."""
@@ -234,6 +238,17 @@ def subject_of(spec: pods.Spec, settings: profile.Profile) -> check.Subject:
         ignored_resources=settings.ignored_resources,
         ignored_groups=settings.ignored_groups,
     )
+
+
+def company_plugins(settings: profile.Profile) -> Sequence[company.Company]:
+    """The score plugins outside the classes that have a weight in this profile."""
+    every: tuple[company.Company, ...] = (
+        company.PodTopologySpread(),
+        company.InterPodAffinity(
+            hard_weight=settings.hard_affinity_weight, ignore_existing=settings.ignore_existing_preferences
+        ),
+    )
+    return [each for each in every if settings.weights.get(each.plugin, 0)]
 
 
 def score_plugins(settings: profile.Profile) -> Sequence[scores.Score]:

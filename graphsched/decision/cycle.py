@@ -12,7 +12,7 @@ import numpy as np
 
 from graphsched.base.values import pods, status
 from graphsched.decision import classes, names, profile, trace
-from graphsched.decision.constraints import check, identity, walk
+from graphsched.decision.constraints import check, identity, neighbours, walk
 from graphsched.decision.scoring import scores
 from graphsched.graph import view
 
@@ -34,6 +34,7 @@ class Decider:
     def __init__(self, settings: profile.Profile | None = None, *, classes_max: int = CLASSES_MAX) -> None:
         self.settings = settings or profile.Profile()
         self.classes = classes.Classes(self.settings, classes_max=classes_max)
+        self._companies = classes.company_plugins(self.settings)
 
     def decide(self, graph: view.View, pod: pods.Pod) -> trace.Decision:
         """Choose a node, or say why there is none.
@@ -49,28 +50,32 @@ class Decider:
         found = self.classes.get(graph, pod.spec)
         crowded = _with_nominated(graph, pod)
         allowed = self._outside(graph, pod, crowded)
-        key, greatest = found.within(graph, allowed)
-        feasible = int(np.count_nonzero(key >= 0))
+        mask = found.mask if allowed is None else found.mask & allowed
+        feasible = int(np.count_nonzero(mask))
         if not feasible:
             return _nowhere(graph, pod, self._diagnose(graph, pod))
         row = graph.columns.rows.get(pod.nominated, -1) if pod.nominated else -1
-        nominated = row >= 0 and key[row] >= 0
-        if not nominated:
-            failed = self._scoring_error(pod) if feasible > 1 else None
+        unscored = feasible == 1 or (row >= 0 and bool(mask[row]))
+        if not unscored:
+            failed = self._scoring_error(pod)
             if failed is not None:
                 return _nowhere(graph, pod, _whole(graph, failed))
-            row = int(key.argmax())
-        unscored = nominated or feasible == 1
+        extra = self._company(graph, pod, mask)
+        ranking = found.ranking if allowed is None and not extra else found.within(graph, mask, _sum(extra))
+        if row < 0 or not mask[row]:
+            row = int(ranking.key.argmax())
+        added = tuple((plugin, int(values[row])) for plugin, values in extra.items())
+        node = graph.columns.names[row]
         return trace.Decision(
             pod=pod.key,
             uid=pod.uid,
             generation=graph.generation,
-            node=graph.columns.names[row],
-            devices=(crowded or graph).devices.choose(row, pod.spec.gpu) if pod.spec.gpu is not None else (),
-            score=0 if unscored else int(key[row]) // classes.RANK_SPAN,
-            scores=() if unscored else found.scores_at(row, greatest),
+            node=node,
+            devices=crowded.get(node, graph).devices.choose(row, pod.spec.gpu) if pod.spec.gpu is not None else (),
+            score=0 if unscored else int(ranking.key[row]) // classes.RANK_SPAN,
+            scores=() if unscored else (*found.scores_at(row, ranking.greatest), *added),
             feasible=feasible,
-            runners_up=_next_best(graph, key, row) if feasible > 1 else (),
+            runners_up=_next_best(graph, ranking.key, row) if feasible > 1 else (),
         )
 
     def evaluate(self, graph: view.View, pod: pods.Pod) -> trace.Evaluation:
@@ -104,21 +109,33 @@ class Decider:
         diagnosis = None if best else self._diagnosis(graph, pod, attributed)
         return trace.Evaluation(pod.key, graph.generation, verdicts, None, best, diagnosis)
 
-    def _outside(self, graph: view.View, pod: pods.Pod, crowded: view.View | None) -> trace.Mask | None:
+    def _outside(self, graph: view.View, pod: pods.Pod, crowded: dict[str, view.View]) -> trace.Mask | None:
         """Bool a row: what the checks outside the class allow; None when they allow every node."""
+        spec = pod.spec
+        concerned = bool(spec.spread) or neighbours.concerns(graph, spec, pod.namespace, pod.labels)
+        if not concerned and not crowded:
+            return None
         subject = self._subject(pod)
-        allowed: trace.Mask | None = None
-        if graph.matchers.owned_anti_affinity(pod.namespace, pod.labels):
+        allowed = graph.columns.live.copy()
+        if concerned:
             outside = [each for each in walk.OUTSIDE if each.plugin not in self.settings.disabled]
-            allowed = walk.mask(graph, subject, outside, slice(None))
-        if crowded is not None:
-            rows = np.array(
-                [graph.columns.rows[name] for name in graph.nominated if name in graph.columns.rows], np.intp
-            )
+            allowed = walk.mask(graph, subject, walk.plan(outside, subject), slice(None))
+        if crowded:
             planned = walk.plan([each for each in self._enabled() if not each.static], subject)
-            allowed = graph.columns.live.copy() if allowed is None else allowed
-            allowed[rows] &= walk.mask(crowded, subject, planned, rows)
+            for name, there in crowded.items():
+                rows = np.array([graph.columns.rows[name]], np.intp)
+                allowed[rows] &= walk.mask(there, subject, planned, rows)
         return allowed
+
+    def _company(self, graph: view.View, pod: pods.Pod, passed: trace.Mask) -> dict[str, trace.Scores]:
+        """Plugin → weighted score a row, of the scores that look at other pods and do not skip."""
+        subject = self._subject(pod)
+        found: dict[str, trace.Scores] = {}
+        for each in self._companies:
+            score = each.score(graph, subject, passed)
+            if score is not None:
+                found[each.plugin] = score * self.settings.weights[each.plugin]
+        return found
 
     def _diagnosis(self, graph: view.View, pod: pods.Pod, attributed: walk.Attributed) -> trace.Diagnosis:
         counts: dict[str, int] = {}
@@ -139,8 +156,13 @@ class Decider:
         return self._diagnosis(graph, pod, self._attribute(graph, pod))
 
     def _attribute(self, graph: view.View, pod: pods.Pod) -> walk.Attributed:
-        crowded = _with_nominated(graph, pod)
-        return walk.attribute(crowded or graph, self._subject(pod), self._in_order(pod))
+        subject, in_order = self._subject(pod), self._in_order(pod)
+        attributed = walk.attribute(graph, subject, in_order)
+        for name, there in _with_nominated(graph, pod).items():
+            # With the nominated pods first, as the filters run on such a node, so those refusals are the ones told.
+            first = walk.attribute(there, subject, in_order)
+            attributed = walk.overlaid(attributed, first, graph.columns.rows[name])
+        return attributed
 
     def _scores(self, graph: view.View, pod: pods.Pod, passed: trace.Mask) -> dict[str, trace.Scores]:
         """Plugin → weighted normalised score a row, for the plugins that do not skip."""
@@ -153,7 +175,7 @@ class Decider:
                 by_plugin[each.plugin] = (
                     scores.normalise(raw, greatest, each.normalised) * self.settings.weights[each.plugin]
                 )
-        return by_plugin
+        return {**by_plugin, **self._company(graph, pod, passed)}
 
     def _scoring_error(self, pod: pods.Pod) -> status.Status | None:
         """What keeps nodes from being scored; kube-scheduler finds it only where it has several to choose from."""
@@ -228,23 +250,28 @@ def _pinned(spec: pods.Spec, settings: profile.Profile) -> frozenset[str] | None
 
 def unsupported(spec: pods.Spec) -> tuple[str, ...]:
     """What the spec asks for and this version does not evaluate, in words, sorted."""
-    asked = {
-        "pod affinity": bool(spec.pod_affinity or spec.preferred_pod_affinity),
-        "pod anti-affinity": bool(spec.pod_anti_affinity or spec.preferred_pod_anti_affinity),
-        "topology spread constraints": bool(spec.spread),
-    }
-    return tuple(sorted([*(what for what, present in asked.items() if present), *spec.claims]))
+    return tuple(sorted(spec.claims))
 
 
-def _with_nominated(graph: view.View, pod: pods.Pod) -> view.View | None:
-    """The view with the pods that are nominated to a node and at least as important counted there; None without any."""
-    waiting = [
-        (other, name)
-        for name, others in graph.nominated.items()
-        for key, other in others.items()
-        if key != pod.key and other.priority >= pod.priority
-    ]
-    return graph.with_changes(added=waiting) if waiting else None
+def _with_nominated(graph: view.View, pod: pods.Pod) -> dict[str, view.View]:
+    """Node name → the view with the pods counted there that are nominated to it and at least as important.
+
+    One view a node: a node is judged with its own nominated pods, not with those of others.
+    """
+    found: dict[str, view.View] = {}
+    for name, others in graph.nominated.items():
+        waiting = [(other, name) for key, other in others.items() if key != pod.key and other.priority >= pod.priority]
+        if waiting and name in graph.columns.rows:
+            found[name] = graph.with_changes(added=waiting)
+    return found
+
+
+def _sum(parts: dict[str, trace.Scores]) -> trace.Scores | None:
+    """All of them added up; None without any."""
+    total: trace.Scores | None = None
+    for part in parts.values():
+        total = part if total is None else total + part
+    return total
 
 
 def _next_best(graph: view.View, key: trace.Scores, chosen: int) -> tuple[str, ...]:

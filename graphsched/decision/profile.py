@@ -14,6 +14,8 @@ from graphsched.decision import names
 DEFAULT_WEIGHTS: dict[str, int] = {
     names.TAINT_TOLERATION: 3,
     names.NODE_AFFINITY: 2,
+    names.POD_TOPOLOGY_SPREAD: 2,
+    names.INTER_POD_AFFINITY: 2,
     names.NODE_RESOURCES_FIT: 1,
     names.BALANCED_ALLOCATION: 1,
     names.IMAGE_LOCALITY: 1,
@@ -37,6 +39,8 @@ class Profile(msgspec.Struct, frozen=True, gc=False):
         ignored_groups: Prefixes (before the `/`) of such resources.
         added_affinity: Node affinity every pod must satisfy as well; None for none.
         added_preferred: Preferred node affinity added to every pod's.
+        hard_affinity_weight: What a running pod's required affinity term that selects the newcomer is worth.
+        ignore_existing_preferences: Whether preferred terms of running pods count only for pods with some of their own.
     """
 
     scheduler_name: str = "graph-scheduler"
@@ -49,3 +53,5 @@ class Profile(msgspec.Struct, frozen=True, gc=False):
     ignored_groups: frozenset[str] = frozenset()
     added_affinity: tuple[pods.NodeTerm, ...] | None = None
     added_preferred: tuple[pods.PreferredNodeTerm, ...] = ()
+    hard_affinity_weight: int = 1
+    ignore_existing_preferences: bool = False

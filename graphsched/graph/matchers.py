@@ -129,6 +129,15 @@ class MatcherIndex:
 
     # Events, from the store.
 
+    @property
+    def rows(self) -> int:
+        """Length of every vector of counts."""
+        return self._rows
+
+    def namespace_labels(self, name: str) -> labels.Labels:
+        """Labels of the namespace; none for one nobody has described."""
+        return self._namespaces.get(name, labels.NO_LABELS)
+
     def resize(self, rows: int) -> None:
         """There are `rows` rows now; counts grow with zeros."""
         self._rows = rows
@@ -167,12 +176,12 @@ class MatcherIndex:
 
     def set_namespace(self, name: str, namespace_labels: labels.Labels | None) -> None:
         """The namespace has these labels; None when it is gone, which is the same as having none."""
-        before = self._namespace_labels(name)
+        before = self.namespace_labels(name)
         if namespace_labels:
             self._namespaces[name] = namespace_labels
         else:
             self._namespaces.pop(name, None)
-        if before == self._namespace_labels(name):
+        if before == self.namespace_labels(name):
             return
         moved: dict[int, _Live] = {}
         concerned = [
@@ -247,7 +256,7 @@ class MatcherIndex:
             kind,
             pod_labels,
             namespace=namespace,
-            namespace_labels=self._namespace_labels(namespace),
+            namespace_labels=self.namespace_labels(namespace),
             rows=self._rows,
         )
 
@@ -306,24 +315,22 @@ class MatcherIndex:
         return profile
 
     def _matched(self, namespace: str, pod_labels: labels.Labels) -> list[_Live]:
-        namespace_labels = self._namespace_labels(namespace)
+        namespace_labels = self.namespace_labels(namespace)
         chosen = (self._live[number] for number in self._selectors.matching(pod_labels))
         return [live for live in chosen if live.matcher.covers(namespace, namespace_labels)]
 
     def _selects(self, live: _Live, profile: _Profile) -> bool:
         return self._selectors.matches(live.number, profile.labels) and live.matcher.covers(
-            profile.namespace, self._namespace_labels(profile.namespace)
+            profile.namespace, self.namespace_labels(profile.namespace)
         )
 
     def _selects_plainly(self, live: _Live, profile: _Profile) -> bool:
         return live.matcher.selects(
             profile.labels,
             namespace=profile.namespace,
-            namespace_labels=self._namespace_labels(profile.namespace),
+            namespace_labels=self.namespace_labels(profile.namespace),
         )
 
-    def _namespace_labels(self, name: str) -> labels.Labels:
-        return self._namespaces.get(name, labels.NO_LABELS)
 
     def _resolve_again(self, profile: _Profile, concerned: list[_Live], moved: dict[int, _Live]) -> None:
         """Let a profile whose namespace changed find its matchers among those concerned; note those that changed."""

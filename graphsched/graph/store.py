@@ -22,7 +22,9 @@ from graphsched.graph import (
     attributes,
     audit,
     columns,
+    crowd,
     delta,
+    interest,
     matchers,
     occupancy,
     streams,
@@ -44,7 +46,8 @@ class Store:
 
     Attributes:
         generation: Counts up with every patch that was applied.
-        columns, attributes, ports, images, devices, topology, matchers: See their modules; read them through a view.
+        columns, attributes, ports, images, devices, topology, matchers, crowd: See their modules; read them through a
+            view.
         nominated: Node name → pods that are not placed and were nominated to it.
     """
 
@@ -58,6 +61,7 @@ class Store:
         self.topology = topology.Topology()
         self.matchers = matchers.MatcherIndex()
         self.streams = streams.StreamTable()
+        self.crowd = crowd.Crowd(self.matchers, interest.Interest(self.matchers))
         self.nominated: dict[str, dict[keys.VertexKey, pods.Pod]] = {}
         self._vertices: dict[keys.VertexKey, delta.Vertex] = {}
         self._edges: dict[keys.EdgeID, relations.Edge] = {}

@@ -11,7 +11,7 @@ import typing
 from collections.abc import Iterable
 
 from graphsched.base.values import errors, keys, nodes, pods
-from graphsched.graph import attributes, columns, matchers, occupancy, topology
+from graphsched.graph import attributes, columns, crowd, matchers, occupancy, topology
 
 if typing.TYPE_CHECKING:
     from graphsched.graph.store import Placement, Store
@@ -30,6 +30,7 @@ class View:
         self._columns = store.columns
         self._ports = store.ports
         self._devices = store.devices
+        self._crowd = store.crowd
 
     def check(self) -> None:
         """Raise if the store has moved on.
@@ -84,6 +85,12 @@ class View:
         return self._store.matchers
 
     @property
+    def crowd(self) -> crowd.Crowd:
+        """What placed pods count to and demand of others."""
+        self.check()
+        return self._crowd
+
+    @property
     def nominated(self) -> dict[str, dict[keys.VertexKey, pods.Pod]]:
         """Node name → pods waiting for room nominated to them there."""
         self.check()
@@ -114,7 +121,7 @@ class View:
     ) -> View:
         """The same view with the pods `removed` off their nodes and each pod of `added` counted on the named node.
 
-        Amounts, ports and devices follow; the term index does not. A pod of `added` that wants shareable GPUs takes the
+        Amounts, ports, devices and the crowd follow. A pod of `added` that wants shareable GPUs takes the
         ones it would be given. Pods without a placement and nodes without a row are passed over, since neither counts
         anywhere.
         """
@@ -129,6 +136,16 @@ class View:
             twin._ports = self._ports.overlay()
         if any(placement.devices for placement in gone) or any(pod.spec.gpu is not None for pod, _ in newcomers):
             twin._devices = self._devices.overlay()
+        twin._crowd = self._crowd.with_shifts(
+            tuple(
+                crowd.Shift(pod, self._columns.rows[node], sign)
+                for pod, node, sign in (
+                    *((placement.pod, placement.node, -1) for placement in gone),
+                    *((pod, node, 1) for pod, node in newcomers),
+                )
+                if node in self._columns.rows
+            )
+        )
         for placement in gone:
             twin._shift(placement.pod, placement.node, placement.devices, sign=-1)
         for pod, node in newcomers:

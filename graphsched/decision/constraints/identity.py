@@ -110,7 +110,7 @@ class NodeAffinity:
 
     def passes(self, graph: view.View, subject: check.Subject, rows: check.Rows) -> trace.Mask:
         """Bool for each row: selector and affinity hold."""
-        mask = self._own(graph, subject.spec, rows)
+        mask = self.own(graph, subject.spec, rows)
         if subject.added_affinity is not None:
             mask &= any_term_holds(graph, subject.added_affinity, rows)
         return mask
@@ -120,13 +120,14 @@ class NodeAffinity:
         enforced = np.zeros(check.count(graph, rows), np.bool_)
         if subject.added_affinity is not None:
             enforced = ~any_term_holds(graph, subject.added_affinity, rows)
-        own = ~self._own(graph, subject.spec, rows) & ~enforced
+        own = ~self.own(graph, subject.spec, rows) & ~enforced
         return [
             check.Refusal(self.reason_enforced, enforced, unresolvable=True),
             check.Refusal(self.reason, own, unresolvable=True),
         ]
 
-    def _own(self, graph: view.View, spec: pods.Spec, rows: check.Rows) -> trace.Mask:
+    def own(self, graph: view.View, spec: pods.Spec, rows: check.Rows) -> trace.Mask:
+        """Bool for each row: the pod's own selector and affinity hold, whatever the profile adds."""
         mask = np.ones(check.count(graph, rows), np.bool_)
         for key, value in spec.selector:
             mask &= graph.attributes.holds(labels.Requirement(key, labels.Operator.IN, (value,)), rows)

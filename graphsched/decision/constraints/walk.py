@@ -17,10 +17,10 @@ import numpy.typing as npt
 
 from graphsched.base.values import status
 from graphsched.decision import trace
-from graphsched.decision.constraints import check, identity, neighbours, occupancy
+from graphsched.decision.constraints import check, identity, neighbours, occupancy, spread
 from graphsched.graph import view
 
-OUTSIDE: tuple[check.Check, ...] = (neighbours.ExistingAntiAffinity(),)
+OUTSIDE: tuple[check.Check, ...] = (spread.PodTopologySpread(), neighbours.InterPodAffinity())
 """Checks that depend on more than spec and node, so no class may cache their answer."""
 
 IN_ORDER: tuple[check.Check, ...] = (
@@ -104,3 +104,35 @@ def attribute(graph: view.View, subject: check.Subject, checks: Iterable[check.C
             names.append(each.plugin)
             found.append(tuple(charged))
     return Attributed(codes, plugin, tuple(names), tuple(found))
+
+
+def overlaid(base: Attributed, other: Attributed, row: int) -> Attributed:
+    """`base` with one row as `other` has it, if `other` refuses that row."""
+    number = int(other.plugin[row])
+    if number < 0:
+        return base
+    only = np.zeros(len(base.codes), np.bool_)
+    only[row] = True
+    name = other.plugins[number]
+    kept = [
+        tuple(check.Refusal(each.reason, each.mask & ~only, each.unresolvable) for each in refusals)
+        for refusals in base.refusals
+    ]
+    names = list(base.plugins)
+    if name not in names:
+        names.append(name)
+        kept.append(())
+    place = names.index(name)
+    added = (check.Refusal(each.reason, each.mask & only, each.unresolvable) for each in other.refusals[number])
+    kept[place] = (*kept[place], *(each for each in added if each.mask.any()))
+    codes, plugin = base.codes.copy(), base.plugin.copy()
+    codes[row], plugin[row] = other.codes[row], place
+    used = [index for index in range(len(names)) if any(each.mask.any() for each in kept[index])]
+    renumbered = np.full(len(names) + 1, -1, np.int8)
+    renumbered[used] = np.arange(len(used), dtype=np.int8)
+    return Attributed(
+        codes,
+        renumbered[plugin],
+        tuple(names[index] for index in used),
+        tuple(tuple(each for each in kept[index] if each.mask.any()) for index in used),
+    )

@@ -121,7 +121,7 @@ class Decider:
             outside = [each for each in walk.OUTSIDE if each.plugin not in self.settings.disabled]
             allowed = walk.mask(graph, subject, walk.plan(outside, subject), slice(None))
         if crowded:
-            planned = walk.plan([each for each in self._enabled() if not each.static], subject)
+            planned = walk.plan([each for each in self._running(graph, pod) if not each.static], subject)
             for name, there in crowded.items():
                 rows = np.array([graph.columns.rows[name]], np.intp)
                 allowed[rows] &= walk.mask(there, subject, planned, rows)
@@ -156,7 +156,7 @@ class Decider:
         return self._diagnosis(graph, pod, self._attribute(graph, pod))
 
     def _attribute(self, graph: view.View, pod: pods.Pod) -> walk.Attributed:
-        subject, in_order = self._subject(pod), self._in_order(pod)
+        subject, in_order = self._subject(pod), self._in_order(graph, pod)
         attributed = walk.attribute(graph, subject, in_order)
         for name, there in _with_nominated(graph, pod).items():
             # With the nominated pods first, as the filters run on such a node, so those refusals are the ones told.
@@ -189,10 +189,15 @@ class Decider:
         joined = classes.subject_of(pod.spec, self.settings)
         return msgspec.structs.replace(joined, namespace=pod.namespace, labels=pod.labels)
 
-    def _in_order(self, pod: pods.Pod) -> list[check.Check]:
+    def _in_order(self, graph: view.View, pod: pods.Pod) -> list[check.Check]:
         """The checks that charge a node, first to last."""
-        pinned = _pinned(pod.spec, self.settings)
-        return [_Narrowed(pinned, pod.nominated), *self._enabled()] if pinned else self._enabled()
+        pinned, running = _pinned(pod.spec, self.settings), self._running(graph, pod)
+        return [_Narrowed(pinned, pod.nominated), *running] if pinned else running
+
+    def _running(self, graph: view.View, pod: pods.Pod) -> list[check.Check]:
+        """The checks less those that nothing in the graph gives a reason to run."""
+        concerned = neighbours.concerns(graph, pod.spec, pod.namespace, pod.labels)
+        return [each for each in self._enabled() if concerned or each.plugin != names.INTER_POD_AFFINITY]
 
     def _enabled(self) -> list[check.Check]:
         return [each for each in walk.IN_ORDER if each.plugin not in self.settings.disabled]

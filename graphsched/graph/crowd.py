@@ -3,7 +3,7 @@
 Comes in: questions of `decision/constraints` and `decision/scoring`. Goes out: counts per row. Without a what-if these
 are the index's own vectors; with one they are copies, changed by the few pods in question.
 
-Invariant: the answers of a what-if equal those of a store in which it really happened.
+Invariant: the answers of a what-if equal those of a store in which it really happened, but for what `_counts_for` says.
 """
 
 from __future__ import annotations
@@ -56,10 +56,16 @@ class Crowd:
         ]
 
     def _counts_for(self, matcher: matchers.Matcher, pod: pods.Pod) -> bool:
-        if matcher.rule is matchers.Rule.SPREAD and pod.deleting:
-            return False
+        """Whether the matcher's scopes select the pod.
+
+        The spread rule, that terminating pods and empty selectors count nothing, is left out on purpose:
+        kube-scheduler applies it when it counts the pods that are there, not when it adds or removes one.
+        """
         namespace_labels = self._index.namespace_labels(pod.namespace)
-        return matcher.selects(pod.labels, namespace=pod.namespace, namespace_labels=namespace_labels)
+        return bool(matcher.scopes) and all(
+            scope.selects(pod.labels, namespace=pod.namespace, namespace_labels=namespace_labels)
+            for scope in matcher.scopes
+        )
 
     def _shifted(self, counts: tallies.Counts | None, shifts: list[Shift]) -> tallies.Counts:
         changed = np.zeros(self._index.rows, np.int32) if counts is None else counts.copy()

@@ -103,7 +103,12 @@ def selects_itself(graph: view.View, subject: check.Subject) -> bool:
 
 
 def concerns(graph: view.View, spec: pods.Spec, namespace: str, pod_labels: labels.Labels) -> bool:
-    """Whether company plays any part for such a pod."""
+    """Whether company plays any part for such a pod.
+
+    kube-scheduler decides this before any nominated pod is counted, and then leaves the whole filter out: what a
+    nominated pod demands of others is looked at only where something else made the filter run.
+    """
     if spec.pod_affinity or spec.pod_anti_affinity:
         return True
-    return bool(graph.crowd.owned(owners.Kind.REQUIRED_ANTI_AFFINITY, namespace, pod_labels))
+    hits = graph.crowd.owned(owners.Kind.REQUIRED_ANTI_AFFINITY, namespace, pod_labels)
+    return any(bool(hit.counts[domains.of(graph, hit.topology_key).inside].any()) for hit in hits)

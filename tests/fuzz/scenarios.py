@@ -10,28 +10,35 @@ from __future__ import annotations
 
 import random
 
-from tests.fuzz import configurations, neighbours, wishes
+from tests.fuzz import configurations, defaults, neighbours, wishes
 from tests.fuzz.wishes import Json, chance
 
-SPREAD, AFFINITY = "spread", "affinity"
-EXTRAS = (SPREAD, AFFINITY)
-"""Fields that are left out unless they are asked for."""
+SPREAD, AFFINITY, DEFAULTS = "spread", "affinity", "defaults"
+EXTRAS = (SPREAD, AFFINITY, DEFAULTS)
+"""What pods have to do with each other: fields that can be left out."""
+ALL_EXTRAS = frozenset(EXTRAS)
 
 FEATURES = ("RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport")
 PRIORITIES = (("low", -5), ("middle", 10), ("high", 1000))
 MIB = 1 << 20
 
 
-def scenario(seed: int, number: int, *, extras: frozenset[str] = frozenset()) -> Json:
+def scenario(seed: int, number: int, *, extras: frozenset[str] = ALL_EXTRAS) -> Json:
     """The scenario of that number in that series."""
-    return _Scenario(random.Random(f"{seed}/{number}"), extras).make(f"{seed}/{number}")
+    return Maker(random.Random(f"{seed}/{number}"), extras).make(f"{seed}/{number}")
 
 
-class _Scenario:
+class Maker:
+    """Draws the objects of one cluster.
+
+    Attributes:
+        names: Of the nodes there are.
+    """
+
     def __init__(self, rng: random.Random, extras: frozenset[str]) -> None:
         self._rng = rng
         self._extras = extras
-        self._names = list(wishes.NODE_NAMES[: rng.choice((0, 1, 2, 3, 3, 4, 4, 5, 6, 8))])
+        self.names = list(wishes.NODE_NAMES[: rng.choice((0, 1, 2, 3, 3, 4, 4, 5, 6, 8))])
         self._classes = [name for name, _ in PRIORITIES if chance(rng, 0.6)]
         self._runtimes = ["heavy", "picky"] if chance(rng, 0.4) else []
         # A scenario is rich in few things, so that pods get past most plugins and meet each of them last.
@@ -41,17 +48,18 @@ class _Scenario:
         self._rich = {part: chance(rng, 0.4) for part in ("taints", "labels", "full", "ports", "images", "nominated")}
 
     def make(self, identity: str) -> Json:
+        """A request of that identity."""
         rng = self._rng
-        nodes = [self._node(name) for name in self._names]
-        objects: list[Json] = [*self._common(), *nodes]
-        for name in self._names:
+        nodes = [self.node(name) for name in self.names]
+        objects: list[Json] = [*self.common(), *nodes]
+        for name in self.names:
             held = rng.randint(0, 4 if self._rich["full"] else 2)
-            objects.extend(self._bound(name, f"{name}-{number}") for number in range(held))
+            objects.extend(self.bound(name, f"{name}-{number}") for number in range(held))
         waiting_pods = rng.randint(0, 3 if self._rich["nominated"] else 1)
-        objects.extend(self._pending(f"w{number}") for number in range(waiting_pods))
+        objects.extend(self.pending(f"w{number}") for number in range(waiting_pods))
         if chance(rng, 0.3):
             rng.shuffle(objects)
-        pods: list[object] = [self._pod(f"p{number}") for number in range(rng.choice((1, 1, 2, 3, 5)))]
+        pods: list[object] = [self.pod(f"p{number}") for number in range(rng.choice((1, 1, 2, 3, 5)))]
         if chance(rng, 0.2):
             again = rng.choice(pods)
             assert isinstance(again, dict)
@@ -65,9 +73,13 @@ class _Scenario:
         # Only behind this gate may a pod on the host's network have users of its own.
         gates = {"featureGates": {FEATURES[1]: True}} if self._host_users else {}
         config = {"config": configurations.configuration(rng)} if chance(rng, 0.2) else {}
-        return {"id": identity, **gates, **config, "objects": objects, "pods": pods}
+        request = {"id": identity, **gates, **config, "objects": objects, "pods": pods}
+        if DEFAULTS in self._extras:
+            defaults.furnish(rng, request)
+        return request
 
-    def _common(self) -> list[Json]:
+    def common(self) -> list[Json]:
+        """Classes and a namespace."""
         found: list[Json] = []
         for name, value in PRIORITIES:
             if name in self._classes:
@@ -90,7 +102,8 @@ class _Scenario:
 
     # ── nodes ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _node(self, name: str) -> Json:
+    def node(self, name: str) -> Json:
+        """A node."""
         rng = self._rng
         labels = {}
         if chance(rng, 0.95):
@@ -100,7 +113,7 @@ class _Scenario:
                 labels[key] = rng.choice(values)
         node = _object("Node", name, spec={}, status={})
         node["metadata"]["labels"] = labels
-        taints = [self._taint() for _ in range(rng.randint(0, 3))] if chance(rng, self._often("taints")) else []
+        taints = [self.taint() for _ in range(rng.randint(0, 3))] if chance(rng, self._often("taints")) else []
         # The API takes each pair of key and effect once.
         distinct = {(taint["key"], taint["effect"]): taint for taint in taints}
         if distinct:
@@ -108,14 +121,15 @@ class _Scenario:
         if chance(rng, 0.08):
             node["spec"]["unschedulable"] = True
         field = "capacity" if chance(rng, 0.1) else "allocatable"
-        node["status"][field] = self._allocatable()
+        node["status"][field] = self.allocatable()
         if chance(rng, self._often("images")):
-            node["status"]["images"] = self._images()
+            node["status"]["images"] = self.images()
         if chance(rng, 0.3):
             node["status"]["declaredFeatures"] = sorted(wishes.some(rng, FEATURES, 2))
         return node
 
-    def _allocatable(self) -> Json:
+    def allocatable(self) -> Json:
+        """What a node has to give."""
         rng = self._rng
         found = {
             "cpu": rng.choice(("8", "12") if self._wide else ("1", "2", "4", "3900m", "12")),
@@ -133,7 +147,8 @@ class _Scenario:
                 del found[name]
         return found
 
-    def _taint(self) -> Json:
+    def taint(self) -> Json:
+        """A taint of a node."""
         rng = self._rng
         soft = self._wide and chance(rng, 0.6)
         effect = "PreferNoSchedule" if soft else rng.choice(wishes.EFFECTS)
@@ -142,7 +157,8 @@ class _Scenario:
             taint["value"] = rng.choice(wishes.TAINT_VALUES)
         return taint
 
-    def _images(self) -> list[Json]:
+    def images(self) -> list[Json]:
+        """The images on a node."""
         rng = self._rng
         found = []
         for image in wishes.some(rng, wishes.IMAGES, 4):
@@ -158,7 +174,8 @@ class _Scenario:
     def _often(self, part: str) -> float:
         return 0.7 if self._rich[part] else 0.15
 
-    def _pod(self, name: str) -> Json:
+    def pod(self, name: str) -> Json:
+        """A pod to place."""
         rng = self._rng
         pod = _object("Pod", name, spec={})
         if chance(rng, 0.5):
@@ -179,8 +196,8 @@ class _Scenario:
             spec["priorityClassName"] = rng.choice(self._classes)
         elif chance(rng, 0.3):
             spec["priority"] = rng.choice((-5, 0, 7, 1000))
-        if self._names and chance(rng, 0.05):
-            pod["status"] = {"nominatedNodeName": rng.choice([*self._names, "gone"])}
+        if self.names and chance(rng, 0.05):
+            pod["status"] = {"nominatedNodeName": rng.choice([*self.names, "gone"])}
         return pod
 
     def _distinct_ports(self, spec: Json) -> None:
@@ -241,16 +258,16 @@ class _Scenario:
             spec["affinity"] = affinity
         if SPREAD in self._extras and chance(rng, 0.5):
             spec["topologySpreadConstraints"] = neighbours.spread(rng)
-        if self._names and chance(rng, 0.02):
-            spec["nodeName"] = rng.choice([*self._names, "gone"])
+        if self.names and chance(rng, 0.02):
+            spec["nodeName"] = rng.choice([*self.names, "gone"])
         if chance(rng, 0.05):
             image = {"reference": rng.choice(wishes.IMAGES), "pullPolicy": "IfNotPresent"}
             spec["volumes"] = [{"name": "model", "image": image}]
 
-    def _bound(self, node: str, name: str) -> Json:
+    def bound(self, node: str, name: str) -> Json:
         """A pod that has its node; kubelets report on some, and some are over or on their way out."""
         rng = self._rng
-        pod = self._pod(name)
+        pod = self.pod(name)
         spec = pod["spec"]
         spec.pop("schedulingGates", None)
         spec["nodeName"] = node if chance(rng, 0.97) else "gone"
@@ -260,13 +277,13 @@ class _Scenario:
         if chance(rng, 0.1):
             pod["metadata"]["deletionTimestamp"] = "2026-01-01T02:00:00Z"
         if chance(rng, 0.25):
-            self._report(spec, status)
+            self.report(spec, status)
         pod["status"] = status
         if chance(rng, 0.1):
             spec["schedulerName"] = "other"
         return pod
 
-    def _report(self, spec: Json, status: Json) -> None:
+    def report(self, spec: Json, status: Json) -> None:
         """What the kubelet says containers have, in the middle of a resize."""
         rng = self._rng
         for field, containers in (("containerStatuses", "containers"), ("initContainerStatuses", "initContainers")):
@@ -296,13 +313,13 @@ class _Scenario:
             del found[rng.choice(("cpu", "memory"))]
         return found
 
-    def _pending(self, name: str) -> Json:
+    def pending(self, name: str) -> Json:
         """A pod in the queue; most are nominated to a node."""
         rng = self._rng
-        pod = self._pod(name)
+        pod = self.pod(name)
         pod["spec"].pop("nodeName", None)
-        if self._names and chance(rng, 0.8):
-            pod["status"] = {"nominatedNodeName": rng.choice(self._names)}
+        if self.names and chance(rng, 0.8):
+            pod["status"] = {"nominatedNodeName": rng.choice(self.names)}
         if chance(rng, 0.1):
             pod["spec"]["schedulerName"] = "other"
         if chance(rng, 0.05):

@@ -46,8 +46,8 @@ def _parts(value: object, path: Path = ()) -> Iterator[Path]:
     elif isinstance(value, list):
         entries = list(reversed(list(enumerate(value))))
     for key, part in entries:
-        if path or key in {"objects", "pods"}:
-            if path and key not in {"kind", "apiVersion", "name"}:
+        if path or key in {"objects", "events", "pods"}:
+            if path and key not in {"kind", "apiVersion", "name", "do", "of"}:
                 yield (*path, key)
             yield from _parts(part, (*path, key))
 

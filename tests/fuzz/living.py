@@ -179,10 +179,10 @@ class _Engine:
         request = self._rendered()
         if not request["pods"]:
             return self._found
-        line = msgspec.json.encode(request)
-        oracle.send(line)
         mine = {"id": request["id"], "results": self._results(request["pods"])}
         ours: Json = msgspec.json.decode(msgspec.json.encode(mine))
+        line = msgspec.json.encode(request)
+        oracle.send(line)
         fresh: Json = msgspec.json.decode(msgspec.json.encode(evaluate.answer(line)))
         theirs = oracle.receive()
         if theirs.get("error"):

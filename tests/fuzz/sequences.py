@@ -45,6 +45,7 @@ class _Sequence:
         self._pods: dict[str, Json] = {}
         self._late = False
         self._made = 0
+        self._sizes: dict[str, int] = {}
 
     def make(self, identity: str) -> Json:
         rng = self._rng
@@ -169,7 +170,7 @@ class _Sequence:
         if chance(rng, 0.3):
             return [_change(key, ["status", "allocatable"], self._maker.allocatable())]
         if chance(rng, 0.15):
-            return [_change(key, ["status", "images"], self._maker.images())]
+            return [_change(key, ["status", "images"], self._sized(self._maker.images()))]
         return [_change(key, ["metadata", "labels"], other["metadata"]["labels"])]
 
     def _namespace_changed(self) -> list[Json]:
@@ -185,9 +186,18 @@ class _Sequence:
     # ── objects ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _node(self, name: str) -> Json:
-        body = defaults.node(wire.NODE.convert(self._identified(self._maker.node(name))))
+        made = self._identified(self._maker.node(name))
+        if "images" in made["status"]:
+            made["status"]["images"] = self._sized(made["status"]["images"])
+        body = defaults.node(wire.NODE.convert(made))
         self._nodes[name] = _written("Node", body)
         return self._nodes[name]
+
+    def _sized(self, images: list[Json]) -> list[Json]:
+        """The images, each name of one size: where nodes disagree, kube-scheduler goes by which of them was first."""
+        return [
+            {**image, "sizeBytes": self._sizes.setdefault(image["names"][0], image["sizeBytes"])} for image in images
+        ]
 
     def _bound(self, node: str, name: str = "") -> Json:
         return self._keep(self._maker.bound(node, name or self._name("b")))

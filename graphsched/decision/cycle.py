@@ -49,7 +49,7 @@ class Decider:
             return _nowhere(graph, pod, _whole(graph, refused))
         found = self.classes.get(graph, pod.spec)
         crowded = _with_nominated(graph, pod)
-        allowed = self._outside(graph, pod, crowded)
+        allowed = self._narrowed(graph, pod, self._outside(graph, pod, crowded))
         mask = found.mask if allowed is None else found.mask & allowed
         feasible = int(np.count_nonzero(mask))
         if not feasible:
@@ -126,6 +126,16 @@ class Decider:
                 rows = np.array([graph.columns.rows[name]], np.intp)
                 allowed[rows] &= walk.mask(there, subject, planned, rows)
         return allowed
+
+    def _narrowed(self, graph: view.View, pod: pods.Pod, allowed: trace.Mask | None) -> trace.Mask | None:
+        """Those of the pinned names alone, where PreFilter still narrows and the filter that says so too is off."""
+        if names.NODE_AFFINITY not in self.settings.disabled:
+            return allowed
+        pinned = _pinned(pod.spec, self.settings)
+        if pinned is None:
+            return allowed
+        mask = _Narrowed(pinned, pod.nominated).within(graph)
+        return mask if allowed is None else allowed & mask
 
     def _company(self, graph: view.View, pod: pods.Pod, passed: trace.Mask) -> dict[str, trace.Scores]:
         """Plugin → weighted score a row, of the scores that look at other pods and do not skip."""
@@ -221,14 +231,18 @@ class _Narrowed:
         """Always: it is made only where every required term pins names."""
         return True
 
-    def passes(self, graph: view.View, subject: check.Subject, rows: check.Rows) -> trace.Mask:  # noqa: ARG002
-        """Bool for each row: it is one of the pinned nodes, or the nominated one."""
+    def within(self, graph: view.View) -> trace.Mask:
+        """Bool a row: it is one of the pinned nodes, or the nominated one."""
         mask = np.zeros(graph.columns.capacity, np.bool_)
         for name in self._looked_at:
             row = graph.columns.rows.get(name)
             if row is not None:
                 mask[row] = True
-        return mask[rows]
+        return mask
+
+    def passes(self, graph: view.View, subject: check.Subject, rows: check.Rows) -> trace.Mask:  # noqa: ARG002
+        """Bool for each row: it is one of those."""
+        return self.within(graph)[rows]
 
     def refusals(self, graph: view.View, subject: check.Subject, rows: check.Rows) -> list[check.Refusal]:
         """All the others."""

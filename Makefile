@@ -46,8 +46,9 @@ oracle: setup ## Build the oracle, kube-scheduler's plugins behind evaluate's co
 	@$(PY) -m tests.oracle.program
 
 .PHONY: fuzz
-fuzz: setup ## Compare with the oracle on generated scenarios (SECONDS=60 SEED=1)
-	@$(PY) -m tests.fuzz $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED)) $(FUZZ_ARGS)
+fuzz: setup ## Compare with the oracle on scenarios, or on event sequences (SECONDS=60 SEED=1 SEQUENCES=1000)
+	@$(PY) -m tests.fuzz $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED)) \
+		$(if $(SEQUENCES),--sequences $(SEQUENCES)) $(FUZZ_ARGS)
 
 .PHONY: check
 check: setup ## Formatting, lint, types, layers and tidiness
@@ -67,8 +68,8 @@ bench: setup ## Benchmark the engine
 	@$(PY) -m benchmarks.engine
 
 .PHONY: bench-live
-bench-live: setup ## Benchmark beside kube-scheduler on a real API server
-	@$(PY) -m benchmarks.live
+bench-live: setup ## Benchmark beside kube-scheduler on a real API server (KIND=basic, affinity or spread)
+	@$(PY) -m benchmarks.live $(if $(KIND),--kind $(KIND)) $(BENCH_ARGS)
 
 .PHONY: generate
 generate: setup ## Regenerate the FlatBuffers code from schemas/*.fbs

@@ -30,12 +30,15 @@ _SOURCE = "watch/all"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Lived:
-    """A sequence with what the oracle said at its checks, and the differences of the first check that had any."""
+    """A sequence with what the oracle said at its checks, and the differences of the first check that had any.
+
+    `invalid` is the error of a request that the oracle did not take; nothing is promised then.
+    """
 
     request: Json
     theirs: tuple[Json, ...]
     differences: tuple[comparing.Difference, ...]
-    invalid: bool = False
+    invalid: str = ""
 
 
 def compare(oracle: program.Oracle, request: Json) -> Lived:
@@ -49,9 +52,12 @@ def compare(oracle: program.Oracle, request: Json) -> Lived:
             if event["do"] != "check":
                 engine.happen(event)
                 continue
-            found = engine.check(oracle, answers)
-            if found is None:
-                return Lived(request, tuple(answers), (), invalid=True)
+            theirs = engine.check(oracle)
+            if theirs is not None and theirs.get("error"):
+                return Lived(request, tuple(answers), (), invalid=theirs["error"])
+            if theirs is not None:
+                answers.append(theirs)
+            found = engine.found
             if found:
                 where = [dataclasses.replace(each, path=f"events[{number}]: {each.path}") for each in found]
                 return Lived(request, tuple(answers), tuple(where))
@@ -66,7 +72,11 @@ class _RefusedError(Exception):
 
 
 class _Engine:
-    """What a scheduler keeps while it runs, and the objects as the cluster has them."""
+    """What a scheduler keeps while it runs, and the objects as the cluster has them.
+
+    Attributes:
+        found: Differences so far.
+    """
 
     def __init__(self, request: Json) -> None:
         self._request = request
@@ -78,7 +88,7 @@ class _Engine:
         self._decider = cycle.Decider(settings)
         self._objects: dict[keys.VertexKey, Json] = {}
         self._patch = delta.Patch()
-        self._found: list[comparing.Difference] = []
+        self.found: list[comparing.Difference] = []
 
     # ── events ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -173,12 +183,12 @@ class _Engine:
 
     # ── checks ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def check(self, oracle: program.Oracle, answers: list[Json]) -> list[comparing.Difference] | None:
-        """Ask all three; None when nothing is promised, since an object is not what the API server would have."""
+    def check(self, oracle: program.Oracle) -> Json | None:
+        """Ask all three; what the oracle says, if there was anything to ask."""
         self._flush()
         request = self._rendered()
         if not request["pods"]:
-            return self._found
+            return None
         mine = {"id": request["id"], "results": self._results(request["pods"])}
         ours: Json = msgspec.json.decode(msgspec.json.encode(mine))
         line = msgspec.json.encode(request)
@@ -186,15 +196,14 @@ class _Engine:
         fresh: Json = msgspec.json.decode(msgspec.json.encode(evaluate.answer(line)))
         theirs = oracle.receive()
         if theirs.get("error"):
-            return None
-        answers.append(theirs)
+            return theirs
         for line_ in self._store.audit():
-            self._found.append(comparing.Difference("audit", "audit", line_, None))
+            self.found.append(comparing.Difference("audit", "audit", line_, None))
         for name, other in (("fresh", fresh), ("oracle", theirs)):
             for each in comparing.differences(ours, other):
                 kind = f"{name}: {each.kind}"
-                self._found.append(dataclasses.replace(each, path=f"{name}: {each.path}", kind=kind))
-        return self._found
+                self.found.append(dataclasses.replace(each, path=f"{name}: {each.path}", kind=kind))
+        return theirs
 
     def _rendered(self) -> Json:
         """The state as manifests: a pod that is promised a node counts as bound to it."""
@@ -219,7 +228,7 @@ class _Engine:
         seen: list[pods.Pod] = []
         for each in tried:
             if isinstance(each, str):
-                known = self._store.pod(f"pod/{each}")
+                known = self._store.pod(keys.VertexKey(f"pod/{each}"))
                 assert known is not None
                 pod = known
             else:
@@ -247,15 +256,13 @@ class _Engine:
         for field, said, due in _against(pod, decision, evaluation):
             if said != due:
                 path = f"decision on {pod.full_name}: {field}"
-                self._found.append(comparing.Difference(path, f"decision: {field}", said, due))
+                self.found.append(comparing.Difference(path, f"decision: {field}", said, due))
         if decision.node:
             self._promises.make(pod, decision.node, decision.devices)
         return evaluation
 
 
-def _against(
-    pod: pods.Pod, decision: trace.Decision, evaluation: trace.Evaluation
-) -> list[tuple[str, object, object]]:
+def _against(pod: pods.Pod, decision: trace.Decision, evaluation: trace.Evaluation) -> list[tuple[str, object, object]]:
     """Field, what the decision says, and what it should be by the evaluation."""
     feasible = [name for name, verdict in evaluation.verdicts.items() if verdict.status.ok]
     if not feasible:

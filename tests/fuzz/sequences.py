@@ -245,7 +245,7 @@ class _Sequence:
 
 def _written(kind: str, body: wire.Body) -> Json:
     found: Json = msgspec.json.decode(msgspec.json.encode(body))
-    return {"apiVersion": "v1", "kind": kind, **{"spec": {}, "status": {}, **found}}
+    return {"apiVersion": "v1", "kind": kind, "spec": {}, "status": {}, **found}
 
 
 def _namespace(name: str, **labels: str) -> Json:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import typing
+
 import msgspec
 from hypothesis import strategies as st
 
@@ -15,6 +17,7 @@ POD_NAMES = tuple(f"p{number}" for number in range(8))
 NAMESPACES = ("default", "team")
 FPGA = "example.com/fpga"
 MIB = 1 << 20
+T = typing.TypeVar("T")
 
 # ── parts ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -22,6 +25,11 @@ _label_keys = st.sampled_from(("zone", "disk"))
 _label_values = st.sampled_from(("a", "b", "5", "-7", "x1"))
 label_sets = st.dictionaries(_label_keys, _label_values, max_size=2).map(labels.from_mapping)
 zoned = st.sampled_from(((("zone", "a"),), (("zone", "b"),), (("disk", "5"), ("zone", "a"))))
+hosted = st.builds(
+    lambda base, name: labels.from_mapping({**dict(base), "kubernetes.io/hostname": name}),
+    zoned,
+    st.sampled_from(NODE_NAMES),
+)
 pod_label_sets = st.dictionaries(st.sampled_from(("app", "tier")), st.sampled_from("xy"), max_size=2).map(
     labels.from_mapping
 )
@@ -147,6 +155,24 @@ pod_terms = st.builds(
     _namespace_selectors,
 )
 
+pod_wishes = st.builds(pods.PreferredPodTerm, st.sampled_from((1, 7, 100)), pod_terms)
+constraints = st.builds(
+    pods.SpreadConstraint,
+    max_skew=st.integers(1, 2),
+    topology_key=st.sampled_from(("zone", "zone", "disk", "kubernetes.io/hostname")),
+    hard=st.booleans(),
+    selector=_selectors,
+    min_domains=st.sampled_from((1, 1, 1, 2, 3)),
+    honor_affinity=st.booleans(),
+    honor_taints=st.booleans(),
+)
+
+
+def few(parts: st.SearchStrategy[T], most: int) -> st.SearchStrategy[tuple[T, ...]]:
+    """None of them most of the time, else up to so many."""
+    return st.just(()) | st.just(()) | st.lists(parts, max_size=most).map(tuple)
+
+
 MANY_NAMES = tuple(f"m{number:02}" for number in range(12))
 """Enough nodes for one changed row to be brought up to date by itself."""
 
@@ -155,7 +181,7 @@ MANY_NAMES = tuple(f"m{number:02}" for number in range(12))
 node_values = st.builds(
     nodes.Node,
     st.sampled_from(NODE_NAMES),
-    labels=label_sets | zoned,
+    labels=label_sets | zoned | hosted,
     taints=st.just(()) | st.lists(taints, max_size=2).map(tuple),
     unschedulable=st.sampled_from((*(False,) * 7, True)),
     allocatable=usual | usual | allocatable,
@@ -181,7 +207,11 @@ def _spec(
         images=st.lists(st.sampled_from(("app:1", "app:2", "base:latest", "none:1")), max_size=3).map(tuple),
         image_volumes=st.just(()) | st.just(("app:2",)),
         image_containers=st.integers(1, 3),
-        pod_anti_affinity=st.lists(pod_terms, max_size=1).map(tuple) if owner else st.just(()),
+        pod_affinity=few(pod_terms, 2),
+        pod_anti_affinity=st.lists(pod_terms, max_size=1).map(tuple) if owner else few(pod_terms, 2),
+        preferred_pod_affinity=few(pod_wishes, 2),
+        preferred_pod_anti_affinity=few(pod_wishes, 2),
+        spread=st.just(()) if owner else few(constraints, 3),
         gpu=st.none() | st.none() | gpu_demands,
         features=st.sampled_from(((), (), (), (), ("F1",))),
     )
@@ -203,6 +233,11 @@ mild_specs = st.builds(
     tolerations=st.just((pods.Toleration(operator="Exists", effect="NoSchedule"),)),
     images=st.just(("app:1",)),
     image_containers=st.just(1),
+    pod_affinity=few(pod_terms, 1),
+    pod_anti_affinity=few(pod_terms, 1),
+    preferred_pod_affinity=few(pod_wishes, 2),
+    preferred_pod_anti_affinity=few(pod_wishes, 1),
+    spread=few(constraints, 2),
 )
 owner_specs = _spec(owner=True, required=st.none())
 
@@ -225,6 +260,7 @@ def pod_values(draw: st.DrawFn) -> pods.Pod:
         node=node,
         nominated=draw(st.sampled_from(("", *NODE_NAMES, "gone"))),
         priority=draw(st.integers(0, 2)),
+        deleting=draw(st.sampled_from((False, False, False, True))),
         devices=devices,
     )
 
@@ -379,7 +415,11 @@ single_changes = st.builds(
 
 profiles = st.builds(
     profile.Profile,
-    disabled=st.sampled_from(((), (), ("InterPodAffinity",), ("NodeAffinity",))).map(frozenset),
+    disabled=st.sampled_from(
+        ((), (), (), ("InterPodAffinity",), ("NodeAffinity",), ("PodTopologySpread",)),
+    ).map(frozenset),
+    hard_affinity_weight=st.sampled_from((1, 1, 0, 50)),
+    ignore_existing_preferences=st.sampled_from((False, False, True)),
     allocation=st.sampled_from(
         (
             (("cpu", 1), ("memory", 1)),

@@ -6,6 +6,7 @@ but the values themselves, so there is nothing that could be out of step.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Mapping
 
@@ -15,10 +16,13 @@ from graphsched.graph import delta
 
 @dataclasses.dataclass
 class Machine:
-    """A node and the pods that count on it, each with the devices it holds there."""
+    """A node and the pods that count on it, each with the devices it holds there; `promised` are the keys of those
+    among them that only wait for room nominated to them.
+    """
 
     node: nodes.Node
     pods: list[tuple[pods.Pod, tuple[int, ...]]]
+    promised: set[keys.VertexKey] = dataclasses.field(default_factory=set)
 
     def allocatable(self, resource: str) -> int:
         """How much it offers."""
@@ -73,7 +77,14 @@ class Cluster:
         for other in self.nominated:
             if other.nominated == machine.node.name and other.priority >= pod.priority and other.key != pod.key:
                 full.pods.append((other, choose_devices(full, other.spec.gpu)))
+                full.promised.add(other.key)
         return full
+
+    def with_machine(self, machine: Machine) -> Cluster:
+        """The same cluster with one node as it is here."""
+        twin = copy.copy(self)
+        twin.machines = {**self.machines, machine.node.name: machine}
+        return twin
 
 
 def choose_devices(machine: Machine, gpu: pods.GpuDemand | None) -> tuple[int, ...]:

@@ -5,28 +5,19 @@ Comes in: a pod, a node, a profile. Goes out: the refusal of the first plugin th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from graphsched.base.values import labels, nodes, pods, status
 from graphsched.decision import profile
+from tests.decision import plain_company, plain_spread
 from tests.decision.plain_cluster import Cluster, Machine
+from tests.decision.plain_rules import UAU, Refusal, U, term_holds, tolerated, untolerated, wanted
 
 ANY_IP = "0.0.0.0"  # noqa: S104  compared, never bound
-U, UAU = status.Code.UNSCHEDULABLE, status.Code.UNRESOLVABLE
-Refusal = tuple[status.Code, tuple[str, ...]]
 
 
 def before_nodes(pod: pods.Pod, settings: profile.Profile) -> status.Status | None:
     """The refusal that needs no look at any node."""
-    missing = list(pod.spec.claims)
-    if pod.spec.pod_affinity or pod.spec.preferred_pod_affinity:
-        missing.append("pod affinity")
-    if pod.spec.pod_anti_affinity or pod.spec.preferred_pod_anti_affinity:
-        missing.append("pod anti-affinity")
-    if pod.spec.spread:
-        missing.append("topology spread constraints")
-    if missing:
-        words = tuple(f"graph-scheduler does not support {what} yet" for what in sorted(missing))
+    if pod.spec.claims:
+        words = tuple(f"graph-scheduler does not support {what} yet" for what in sorted(pod.spec.claims))
         return status.Status(UAU, words, "GraphUnsupported")
     if pinned(pod.spec, settings) == set():
         return status.Status(UAU, ("pod affinity terms conflict",), "NodeAffinity")
@@ -50,39 +41,43 @@ def pinned(spec: pods.Spec, settings: profile.Profile) -> set[str] | None:
 
 
 def refusal(cluster: Cluster, pod: pods.Pod, machine: Machine, settings: profile.Profile) -> status.Status | None:
-    """The refusal of the first plugin that does not want the pod on the node."""
+    """The refusal of the first plugin that does not want the pod on the node.
+
+    Where room there is nominated to others, the question is asked with them counted in, then without them.
+    """
     only = pinned(pod.spec, settings)
     if only is not None and machine.node.name not in {*only, pod.nominated}:
         return status.Status(UAU, ("node(s) didn't satisfy plugin(s) [NodeAffinity]",))
+    # Decided once, before anybody nominated is counted.
+    company = plain_company.matters(cluster, pod)
     crowded = cluster.crowded(machine, pod)
+    if crowded.promised:
+        answer = _first(cluster.with_machine(crowded), pod, crowded, settings, company=company)
+        if answer is not None:
+            return answer
+    return _first(cluster, pod, machine, settings, company=company)
+
+
+def _first(
+    cluster: Cluster, pod: pods.Pod, machine: Machine, settings: profile.Profile, *, company: bool
+) -> status.Status | None:
     answers = {
         "NodeUnschedulable": node_unschedulable(pod, machine),
         "NodeName": node_name(pod, machine),
         "TaintToleration": taints(pod, machine),
         "NodeAffinity": node_affinity(pod, machine, settings),
-        "NodePorts": node_ports(pod, crowded),
-        "NodeResourcesFit": resources_fit(pod, crowded, settings),
-        "InterPodAffinity": existing_anti_affinity(cluster, pod, machine),
+        "NodePorts": node_ports(pod, machine),
+        "NodeResourcesFit": resources_fit(pod, machine, settings),
+        "PodTopologySpread": plain_spread.filtered(cluster, pod, machine),
+        "InterPodAffinity": plain_company.filtered(cluster, pod, machine) if company else None,
         "NodeDeclaredFeatures": declared_features(pod, machine),
-        "GraphDevices": devices_fit(pod, crowded),
+        "GraphDevices": devices_fit(pod, machine),
     }
     for plugin, answer in answers.items():
         if answer is not None and plugin not in settings.disabled:
             code, reasons = answer
             return status.Status(code, tuple(sorted(reasons)), plugin)
     return None
-
-
-def tolerated(tolerations: Iterable[pods.Toleration], taint: nodes.Taint) -> bool:
-    """Whether one of the tolerations covers the taint."""
-    for each in tolerations:
-        if each.effect and each.effect != taint.effect:
-            continue
-        if each.key and each.key != taint.key:
-            continue
-        if each.operator == "Exists" or (each.operator == "Equal" and each.value == taint.value):
-            return True
-    return False
 
 
 def node_unschedulable(pod: pods.Pod, machine: Machine) -> Refusal | None:
@@ -102,10 +97,7 @@ def node_name(pod: pods.Pod, machine: Machine) -> Refusal | None:
 
 def taints(pod: pods.Pod, machine: Machine) -> Refusal | None:
     """A taint that keeps pods away is not tolerated."""
-    for taint in machine.node.taints:
-        if taint.effect in {"NoSchedule", "NoExecute"} and not tolerated(pod.spec.tolerations, taint):
-            return UAU, ("node(s) had untolerated taint(s)",)
-    return None
+    return (UAU, ("node(s) had untolerated taint(s)",)) if untolerated(pod.spec.tolerations, machine) else None
 
 
 def node_affinity(pod: pods.Pod, machine: Machine, settings: profile.Profile) -> Refusal | None:
@@ -113,48 +105,19 @@ def node_affinity(pod: pods.Pod, machine: Machine, settings: profile.Profile) ->
     added = settings.added_affinity
     if added is not None and not any(term_holds(term, machine) for term in added):
         return UAU, ("node(s) didn't match scheduler-enforced node affinity",)
-    wrong = any(machine.label(key) != value for key, value in pod.spec.selector)
-    terms = pod.spec.affinity
-    if wrong or (terms is not None and not any(term_holds(term, machine) for term in terms)):
+    if not wanted(pod.spec, machine):
         return UAU, ("node(s) didn't match Pod's node affinity/selector",)
     return None
 
 
-def term_holds(term: pods.NodeTerm, machine: Machine) -> bool:
-    """Whether all requirements of the term hold; an empty or invalid term never does."""
-    if not term.valid or not (term.expressions or term.fields):
-        return False
-    return all(requirement_holds(each, machine.label(each.key)) for each in term.expressions) and all(
-        requirement_holds(each, machine.node.name) for each in term.fields
-    )
-
-
-def requirement_holds(requirement: labels.Requirement, value: str | None) -> bool:
-    """Whether a label of this value, None for none, meets the requirement."""
-    operator = requirement.operator.value
-    if value is None:
-        return operator in {"NotIn", "DoesNotExist"}
-    if operator == "In":
-        return value in requirement.values
-    if operator == "NotIn":
-        return value not in requirement.values
-    if operator in {"Exists", "DoesNotExist"}:
-        return operator == "Exists"
-    try:
-        have, bound = int(value), int(requirement.values[0])
-    except ValueError:
-        return False
-    return have > bound if operator == "Gt" else have < bound
-
-
 def node_ports(pod: pods.Pod, machine: Machine) -> Refusal | None:
     """A host port the pod wants is taken."""
-    for wanted in pod.spec.ports:
+    for asked in pod.spec.ports:
         for other, _ in machine.pods:
             for taken in other.spec.ports:
-                if (wanted.protocol, wanted.port) != (taken.protocol, taken.port):
+                if (asked.protocol, asked.port) != (taken.protocol, taken.port):
                     continue
-                if wanted.ip == taken.ip or ANY_IP in {wanted.ip, taken.ip}:
+                if asked.ip == taken.ip or ANY_IP in {asked.ip, taken.ip}:
                     return U, ("node(s) didn't have free ports for the requested pod ports",)
     return None
 
@@ -174,30 +137,6 @@ def resources_fit(pod: pods.Pod, machine: Machine, settings: profile.Profile) ->
             if amount > machine.allocatable(name):
                 code = UAU
     return (code, tuple(reasons)) if reasons else None
-
-
-def existing_anti_affinity(cluster: Cluster, pod: pods.Pod, machine: Machine) -> Refusal | None:
-    """A pod in one of the node's domains wants no pod like this near it."""
-    for other in cluster.machines.values():
-        for owner, _ in other.pods:
-            for term in owner.spec.pod_anti_affinity:
-                domain = other.label(term.topology_key)
-                same = domain is not None and machine.label(term.topology_key) == domain
-                if same and selects(cluster, term, pod):
-                    return U, ("node(s) didn't satisfy existing pods anti-affinity rules",)
-    return None
-
-
-def selects(cluster: Cluster, term: pods.PodTerm, pod: pods.Pod) -> bool:
-    """Whether the term is about the pod."""
-    near = pod.namespace in term.namespaces
-    if not near and term.namespace_selector is not None:
-        of_namespace = dict(cluster.namespaces.get(pod.namespace, ()))
-        near = all(requirement_holds(each, of_namespace.get(each.key)) for each in term.namespace_selector.requirements)
-    if not near or term.selector is None:
-        return False
-    own = dict(pod.labels)
-    return all(requirement_holds(each, own.get(each.key)) for each in term.selector.requirements)
 
 
 def declared_features(pod: pods.Pod, machine: Machine) -> Refusal | None:

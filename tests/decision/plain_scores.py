@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator
 
 from graphsched.base.values import nodes, pods
 from graphsched.decision import profile
+from tests.decision import plain_company, plain_spread
 from tests.decision.plain_cluster import Cluster, Machine
-from tests.decision.plain_filters import term_holds, tolerated
+from tests.decision.plain_rules import term_holds, tolerated
 
 MIB = 1 << 20
 
@@ -42,6 +43,11 @@ def scores(
             each.node.name: balanced_allocation(spec, each, settings) for each in passed
         }
     by_plugin["ImageLocality"] = {each.node.name: image_locality(cluster, spec, each) for each in passed}
+    company = {
+        "InterPodAffinity": plain_company.scored(cluster, pod, passed, settings),
+        "PodTopologySpread": plain_spread.scored(cluster, pod, passed),
+    }
+    by_plugin |= {plugin: values for plugin, values in company.items() if values is not None}
     return {
         plugin: {name: value * settings.weights[plugin] for name, value in found.items()}
         for plugin, found in by_plugin.items()

@@ -175,14 +175,12 @@ def test_a_namespace_is_selected_by_its_labels() -> None:
 # ── what is not supported ──────────────────────────────────────────────────────────────────────────────────────────
 
 UNSUPPORTED: dict[str, tuple[PodBuilder, list[str]]] = {
-    "pod affinity": (POD.near(ZONE, selecting(app="web")), ["pod affinity"]),
-    "preferred pod affinity": (POD.prefer_near(1, ZONE, selecting(app="web")), ["pod affinity"]),
-    "pod anti-affinity": (POD.away_from(ZONE, selecting(app="web")), ["pod anti-affinity"]),
-    "preferred pod anti-affinity": (POD.prefer_away_from(1, ZONE, selecting(app="web")), ["pod anti-affinity"]),
-    "a hard spread constraint": (POD.spread(ZONE, selecting(app="web")), ["topology spread constraints"]),
-    "a soft one": (POD.spread(ZONE, selecting(app="web"), hard=False), ["topology spread constraints"]),
     "a claim": (POD.claim("data"), ["persistentVolumeClaim data"]),
-    "several": (POD.claim("data").spread(ZONE, None), ["persistentVolumeClaim data", "topology spread constraints"]),
+    "several": (POD.claim("logs").claim("data"), ["persistentVolumeClaim data", "persistentVolumeClaim logs"]),
+    "beside company, which is never looked at": (
+        POD.claim("data").near(ZONE, selecting(app="web")).spread(ZONE, None),
+        ["persistentVolumeClaim data"],
+    ),
 }
 
 

@@ -8,6 +8,7 @@ scheduler did something wrong or an asked-for bound does not hold, 2 it could no
 import argparse
 import json
 import pathlib
+import shlex
 import sys
 from typing import get_args
 
@@ -17,6 +18,7 @@ from tests.controlplane import binaries, processes
 _EXAMPLES = """examples:
   python -m benchmarks.live
   python -m benchmarks.live --nodes 500 --pods 1000 --schedulers kube-scheduler
+  python -m benchmarks.live --kind affinity --check
   python -m benchmarks.live --repeat 3 --check --output live.json
 """
 
@@ -24,7 +26,9 @@ _EXAMPLES = """examples:
 def main(arguments: list[str] | None = None) -> int:
     """Run the benchmark; return the exit code."""
     options = _parser().parse_args(arguments)
-    if "graphsched" in options.schedulers and not schedulers.GRAPHSCHED.exists():
+    kind = workloads.KINDS[options.kind]
+    program = shlex.split(options.graphsched)
+    if "graphsched" in options.schedulers and not program and not schedulers.GRAPHSCHED.exists():
         return _complain(f"{schedulers.GRAPHSCHED} is missing: run 'make setup'")
     results: list[measure.Result] = []
     try:
@@ -34,10 +38,10 @@ def main(arguments: list[str] | None = None) -> int:
                 prefix = f"{name} {turn + 1}/{options.repeat}" if options.repeat > 1 else name
                 results.append(
                     measure.run(
-                        schedulers.ALL[name],
+                        schedulers.known(program)[name],
                         kind=options.kind,
                         nodes=options.nodes,
-                        pods=options.pods,
+                        pods=options.pods or kind.pods,
                         arrival=options.arrival,
                         programs=programs,
                         say=measure.Say(prefix, quiet=options.quiet),
@@ -66,7 +70,8 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--nodes", type=_positive, default=5000, help="nodes in the cluster (default 5000)")
-    parser.add_argument("--pods", type=_at_least_two, default=5000, help="pods to schedule (default 5000)")
+    counts = ", ".join(f"{kind.pods} {name}" for name, kind in workloads.KINDS.items())
+    parser.add_argument("--pods", type=_at_least_two, help=f"pods to schedule (default {counts})")
     parser.add_argument(
         "--schedulers",
         type=_names,
@@ -74,7 +79,14 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME,NAME",
         help=f"which of {', '.join(schedulers.ALL)}; ratios are to the first (default {','.join(schedulers.USUAL)})",
     )
-    parser.add_argument("--kind", choices=sorted(workloads.KINDS), default="basic", help="the workload (default basic)")
+    kinds = "; ".join(f"{name}: {kind.about}" for name, kind in workloads.KINDS.items())
+    parser.add_argument("--kind", choices=list(workloads.KINDS), default="basic", help=f"{kinds} (default basic)")
+    parser.add_argument(
+        "--graphsched",
+        default="",
+        metavar="COMMAND",
+        help='how graphsched is started (default: the console script in .venv), e.g. "python -m graphsched"',
+    )
     parser.add_argument(
         "--arrival",
         choices=get_args(measure.Arrival),

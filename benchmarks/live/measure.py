@@ -145,11 +145,16 @@ async def _measure(
         pods, _ = await client.list(_PODS)
         nodes, _ = await client.list(_NODES)
         events, _ = await client.list(_EVENTS)
-    faults += verdict.faults_of(
-        pods=msgspec.convert(pods, list[verdict.Pod]),
-        nodes=msgspec.convert(nodes, list[verdict.Node]),
+    kind = workloads.KINDS[workload.kind]
+    pods_seen, nodes_seen = msgspec.convert(pods, list[verdict.Pod]), msgspec.convert(nodes, list[verdict.Node])
+    faults += verdict.faults_of(pods=pods_seen, nodes=nodes_seen, bindings=bindings, expected=len(workload.pods))
+    faults += verdict.misplaced(
+        pods=pods_seen,
+        nodes=nodes_seen,
         bindings=bindings,
-        expected=len(workload.pods),
+        zone_label=workloads.ZONE,
+        together=kind.together,
+        max_skew=kind.max_skew,
     )
     count = len(workload.pods)
     first_s, last_s = (choose(one.seen_s for one in bindings) for choose in (min, max))

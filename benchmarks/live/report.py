@@ -38,12 +38,16 @@ class Bound:
     at_most: float | None = None
 
 
-#: graphsched's own bar, for the plain workload at 5,000 nodes and 5,000 pods.
-BOUNDS = (
-    Bound(field="pods_per_s", at_least=1.3),
-    Bound(field="cpu_ms_per_pod", at_most=0.4),
-    Bound(field="rss_peak_mb", at_most=1.0),
-)
+#: graphsched's own bars by kind of workload: basic at 5,000 nodes and 5,000 pods, the others at 2,000 pods.
+BOUNDS = {
+    "basic": (
+        Bound(field="pods_per_s", at_least=1.3),
+        Bound(field="cpu_ms_per_pod", at_most=0.4),
+        Bound(field="rss_peak_mb", at_most=1.0),
+    ),
+    "affinity": (Bound(field="pods_per_s", at_least=3.0),),
+    "spread": (Bound(field="pods_per_s", at_least=2.0),),
+}
 
 
 def medians(results: Sequence[measure.Result]) -> dict[str, dict[str, float]]:
@@ -92,8 +96,9 @@ def table(results: Sequence[measure.Result]) -> str:
     return "\n".join(lines)
 
 
-def broken(results: Sequence[measure.Result], bounds: Sequence[Bound] = BOUNDS) -> list[str]:
-    """A sentence for each bound that a scheduler's ratio to the first does not keep."""
+def broken(results: Sequence[measure.Result]) -> list[str]:
+    """A sentence for each bound of their kind of workload that a scheduler's ratio to the first does not keep."""
+    bounds = BOUNDS[results[0].kind]
     found = []
     for name, quotients in ratios(results).items():
         for bound in bounds:

@@ -9,7 +9,7 @@ import dataclasses
 import os
 import pathlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from benchmarks.live import bare
 from tests.controlplane import cluster as clusters, processes
@@ -36,8 +36,8 @@ def _kube_scheduler(cluster: clusters.Cluster) -> Command:
     return cluster.scheduler_command(port=processes.free_ports(1)[0], user=_USER)
 
 
-def _graphsched(cluster: clusters.Cluster) -> Command:
-    return [GRAPHSCHED, "run", "--port", "0", "--kubeconfig", cluster.kubeconfig_for(_USER)]
+def _graphsched(cluster: clusters.Cluster, program: Sequence[str | os.PathLike[str]] = (GRAPHSCHED,)) -> Command:
+    return [*program, "run", "--port", "0", "--kubeconfig", cluster.kubeconfig_for(_USER)]
 
 
 def _bare_binder(cluster: clusters.Cluster) -> Command:
@@ -52,6 +52,17 @@ ALL = {
 }
 #: What is measured where nothing is named.
 USUAL = ("kube-scheduler", "graphsched")
+
+
+def known(graphsched: Sequence[str] = ()) -> Mapping[str, Scheduler]:
+    """`ALL`, with graphsched started by this command instead of the console script where one is given."""
+    if not graphsched:
+        return ALL
+
+    def command(cluster: clusters.Cluster) -> Command:
+        return _graphsched(cluster, graphsched)
+
+    return {**ALL, "graphsched": dataclasses.replace(ALL["graphsched"], command=command)}
 
 
 def start(scheduler: Scheduler, cluster: clusters.Cluster) -> processes.Process:

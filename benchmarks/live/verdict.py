@@ -8,7 +8,7 @@ none means that every pod was bound exactly once and no node holds more than it 
 import collections
 import dataclasses
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -29,6 +29,7 @@ _UNITS = {
 class _Metadata(msgspec.Struct):
     name: str = ""
     uid: str = ""
+    labels: dict[str, str] = {}
 
 
 class _Resources(msgspec.Struct):
@@ -121,6 +122,30 @@ def faults_of(*, pods: list[Pod], nodes: list[Node], bindings: list[Binding], ex
     if moved:
         faults.append(f"{len(moved)} pods are not where their binding was seen: {_some(moved)}")
     return [*faults, *_over_committed(pods, nodes)]
+
+
+def misplaced(
+    *,
+    pods: list[Pod],
+    nodes: list[Node],
+    bindings: Sequence[Binding],
+    zone_label: str,
+    together: bool,
+    max_skew: int,
+) -> list[str]:
+    """What is wrong with the zones that pods are in: not all in one, or less even than they had to be."""
+    zone_of = {node.metadata.name: node.metadata.labels.get(zone_label, "") for node in nodes}
+    faults = []
+    zones = sorted({zone_of.get(pod.spec.node_name, "") for pod in pods if pod.spec.node_name})
+    if together and len(zones) > 1:
+        faults.append(f"pods that must be in one zone are in {', '.join(zones)}")
+    if max_skew:
+        counts = collections.Counter(dict.fromkeys(zone_of.values(), 0))
+        counts.update(zone_of.get(binding.node, "") for binding in bindings)
+        skew = max(counts.values()) - min(counts.values())
+        if skew > max_skew:
+            faults.append(f"zones differ by {skew} pods, at most {max_skew} are allowed")
+    return faults
 
 
 def _over_committed(pods: list[Pod], nodes: list[Node]) -> list[str]:

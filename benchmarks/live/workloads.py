@@ -9,7 +9,6 @@ Invariant: bodies depend on nothing but the arguments, so that all schedulers ge
 
 import dataclasses
 import json
-from collections.abc import Callable
 
 from tests.controlplane import objects
 
@@ -27,23 +26,84 @@ class Workload:
     probe: bytes
 
 
-def _basic(number: int, scheduler: str) -> objects.Object:
-    return objects.pod(f"pod-{number:06}", scheduler=scheduler)
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """How the pods of one kind of workload are, and how many there are where nothing is said."""
+
+    #: In the words of the command line's help.
+    about: str
+    pods: int
+    #: Labels of each pod.
+    labels: dict[str, str] = dataclasses.field(default_factory=dict)
+    #: Added to each pod's spec.
+    spec: objects.Object = dataclasses.field(default_factory=dict)
+    #: All pods have to be in one zone.
+    together: bool = False
+    #: The most by which zones may differ in pods; 0 where they may at will.
+    max_skew: int = 0
 
 
-#: How a pod of each kind is made, from its number and its scheduler's name.
-KINDS: dict[str, Callable[[int, str], objects.Object]] = {"basic": _basic}
+ZONE = "topology.kubernetes.io/zone"
+#: As upstream's TopologySpreading has them; nodes take turns.
+ZONES = ("moon-1", "moon-2", "moon-3")
+_BLUE = {"color": "blue"}
+_MAX_SKEW = 5
+
+KINDS = {
+    "basic": Kind(about="pods that ask for nothing but room", pods=5000),
+    # SchedulingPodAffinity's pods. There all nodes are in one zone; in three, the first pod decides for all.
+    "affinity": Kind(
+        about="pods that must be in one zone with each other",
+        pods=2000,
+        labels=_BLUE,
+        spec={
+            "affinity": {
+                "podAffinity": {
+                    "requiredDuringSchedulingIgnoredDuringExecution": [
+                        {"labelSelector": {"matchLabels": _BLUE}, "topologyKey": ZONE},
+                    ],
+                },
+            },
+        },
+        together=True,
+    ),
+    # TopologySpreading's pods.
+    "spread": Kind(
+        about="pods that must be spread evenly over the zones",
+        pods=2000,
+        labels=_BLUE,
+        spec={
+            "topologySpreadConstraints": [
+                {
+                    "maxSkew": _MAX_SKEW,
+                    "topologyKey": ZONE,
+                    "whenUnsatisfiable": "DoNotSchedule",
+                    "labelSelector": {"matchLabels": _BLUE},
+                },
+            ],
+        },
+        max_skew=_MAX_SKEW,
+    ),
+}
 
 
 def make(kind: str, *, nodes: int, pods: int, scheduler: str) -> Workload:
     """The workload `kind` (one of `KINDS`) for the pods' `schedulerName`."""
-    pod = KINDS[kind]
-    probe = objects.pod("probe", scheduler=scheduler)
+    shape = KINDS[kind]
+    zoned = shape.together or shape.max_skew > 0
     return Workload(
         kind=kind,
-        nodes=tuple(_encode(objects.node(f"node-{number:06}")) for number in range(nodes)),
-        pods=tuple(_encode(pod(number, scheduler)) for number in range(pods)),
-        probe=_encode(probe),
+        nodes=tuple(
+            _encode(
+                objects.node(f"node-{number:06}", labels={ZONE: ZONES[number % len(ZONES)]} if zoned else None),
+            )
+            for number in range(nodes)
+        ),
+        pods=tuple(
+            _encode(objects.pod(f"pod-{number:06}", labels=shape.labels, scheduler=scheduler, spec=shape.spec))
+            for number in range(pods)
+        ),
+        probe=_encode(objects.pod("probe", scheduler=scheduler)),
     )
 
 

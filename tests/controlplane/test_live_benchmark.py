@@ -9,7 +9,7 @@ import pathlib
 
 import pytest
 
-from benchmarks.live import __main__ as program, measure, report, verdict
+from benchmarks.live import __main__ as program, measure, report, verdict, workloads
 from tests.controlplane import binaries
 
 
@@ -30,7 +30,7 @@ def _node(name: str, **allocatable: str) -> verdict.Node:
     return verdict.Node(verdict._Metadata(name), verdict._NodeStatus({"cpu": "1", "pods": "10", **allocatable}))
 
 
-def _result(scheduler: str, **changed: float) -> measure.Result:
+def _result(scheduler: str, *, kind: str = "basic", **changed: float) -> measure.Result:
     numbers = {
         "ready_s": 1.0,
         "window_s": 10.0,
@@ -46,7 +46,7 @@ def _result(scheduler: str, **changed: float) -> measure.Result:
     }
     return measure.Result(
         scheduler=scheduler,
-        kind="basic",
+        kind=kind,
         arrival="during",
         nodes=10,
         pods=20,
@@ -118,6 +118,30 @@ def test_a_pod_elsewhere_than_its_binding_said_is_a_fault() -> None:
     assert faults == ["1 pods are not where their binding was seen: a"]
 
 
+@pytest.mark.parametrize(
+    ("zones", "together", "max_skew", "fault"),
+    [
+        ("aa", True, 0, None),
+        ("ab", True, 0, "pods that must be in one zone are in a, b"),
+        ("abab", False, 1, None),
+        ("aaab", False, 1, "zones differ by 2 pods, at most 1 are allowed"),
+        ("aa", False, 1, "zones differ by 2 pods, at most 1 are allowed"),
+        ("aab", False, 0, None),
+    ],
+)
+def test_pods_in_wrong_zones_are_a_fault(zones: str, together: bool, max_skew: int, fault: str | None) -> None:
+    """A scheduler is not fast that ignores what the pods of its workload ask of each other; an empty zone counts."""
+    nodes = [verdict.Node(verdict._Metadata(zone, labels={"zone": zone})) for zone in "ab"]
+    pods = [_pod(str(number), zone) for number, zone in enumerate(zones)]
+    bindings = [verdict.Binding(one.metadata.name, one.spec.node_name, 0.0) for one in pods]
+
+    faults = verdict.misplaced(
+        pods=pods, nodes=nodes, bindings=bindings, zone_label="zone", together=together, max_skew=max_skew
+    )
+
+    assert faults == ([] if fault is None else [fault])
+
+
 def test_bounds_are_held_against_the_median_ratio_to_the_first() -> None:
     """One outlier does not decide, and each bound that does not hold is named."""
     results = [
@@ -134,6 +158,32 @@ def test_a_busy_machine_is_said() -> None:
     """Numbers taken beside other work are not left to speak for themselves."""
     assert report.disturbance([_result("kube-scheduler")]) == ""
     assert "25% of the machine" in report.disturbance([_result("a", others_share=0.25), _result("b")])
+
+
+def test_each_kind_has_its_own_bounds() -> None:
+    """Pods that look at each other cost kube-scheduler more, so more is asked for there."""
+    results = [_result("kube-scheduler", kind="affinity"), _result("graphsched", kind="affinity", pods_per_s=299.0)]
+
+    assert set(report.BOUNDS) == set(workloads.KINDS)
+    assert report.broken(results) == ["graphsched: pods_per_s is 2.99 ×, at least 3.00 × is asked for"]
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize(("kind", "told_off"), [("affinity", True), ("spread", False)])
+def test_pods_that_look_at_each_other_are_measured_and_judged(
+    programs: binaries.Binaries,
+    tmp_path: pathlib.Path,
+    kind: str,
+    told_off: bool,
+) -> None:
+    """kube-scheduler puts them where they have to be; a binder that takes nodes in turn can not keep them together."""
+    output = tmp_path / "live.json"
+    sizes = ["--nodes", "21", "--pods", "60", "--kind", kind, "--quiet"]
+    code = program.main([*sizes, "--schedulers", "kube-scheduler,bare-binder", "--output", str(output)])
+    runs = {run["scheduler"]: run for run in json.loads(output.read_text())["runs"]}
+
+    assert runs["kube-scheduler"]["faults"] == []
+    assert [code, bool(runs["bare-binder"]["faults"])] == [int(told_off), told_off]
 
 
 @pytest.mark.cluster

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from graphsched.app import evaluate
-from tests.builders import Manifest, NodeBuilder, PodBuilder, make_node, make_pod, need, selecting
+from tests.builders import Manifest, NodeBuilder, PodBuilder, make_node, make_pod, need
 
 Answer = dict[str, typing.Any]
 

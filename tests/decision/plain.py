@@ -15,7 +15,8 @@ from collections.abc import Mapping
 from graphsched.base.values import pods, status
 from graphsched.decision import profile, trace
 from tests.decision.plain_cluster import Cluster
-from tests.decision.plain_filters import U, before_nodes, pinned, refusal
+from tests.decision.plain_filters import before_nodes, pinned, refusal
+from tests.decision.plain_rules import U
 from tests.decision.plain_scores import scores
 
 

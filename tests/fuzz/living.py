@@ -13,19 +13,30 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import typing
 
 import msgspec
 
 from graphsched.app import evaluate, profiles, promises, verdicts
-from graphsched.base.kube import nodes as kube_nodes, pods as kube_pods, wire
+from graphsched.base.kube import pods as kube_pods, wire
 from graphsched.base.values import errors, keys, pods, status
 from graphsched.decision import cycle, trace
 from graphsched.graph import delta, store as stores
+from graphsched.sources import reflector, resources
 from tests.fuzz import comparing
 from tests.fuzz.wishes import Json
 from tests.oracle import program
 
 _SOURCE = "watch/all"
+_WATCHED: dict[str, reflector.Resource[typing.Any]] = {
+    "Node": resources.NODES,
+    "Namespace": resources.NAMESPACES,
+    "Pod": resources.PODS,
+    "Service": resources.SERVICES,
+    "ReplicationController": resources.REPLICATION_CONTROLLERS,
+    "ReplicaSet": resources.REPLICA_SETS,
+    "StatefulSet": resources.STATEFUL_SETS,
+}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -280,12 +291,9 @@ def _against(pod: pods.Pod, decision: trace.Decision, evaluation: trace.Evaluati
 
 def _vertex(made: Json) -> delta.Vertex:
     """As the watches decode it."""
-    raw = msgspec.json.encode(made)
-    if made["kind"] == "Pod":
-        return kube_pods.pod(wire.POD.decode(raw))
-    if made["kind"] == "Node":
-        return kube_nodes.node(wire.NODE.decode(raw))
-    return kube_nodes.namespace(wire.NAMESPACE.decode(raw))
+    resource = _WATCHED[made["kind"]]
+    vertex: delta.Vertex = resource.convert(resource.decode(msgspec.json.encode(made)))
+    return vertex
 
 
 def _ended(made: Json) -> bool:

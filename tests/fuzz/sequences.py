@@ -21,8 +21,8 @@ from collections.abc import Callable
 import msgspec
 
 from graphsched.base.kube import defaults, nodes as kube_nodes, wire
-from graphsched.base.values import nodes
-from tests.fuzz import configurations, scenarios, wishes
+from graphsched.base.values import keys, nodes
+from tests.fuzz import configurations, defaults as spreading, scenarios, wishes
 from tests.fuzz.wishes import Json, chance
 
 EVENTS = (8, 15, 25, 40)
@@ -40,6 +40,7 @@ class _Sequence:
     def __init__(self, rng: random.Random, extras: frozenset[str]) -> None:
         self._rng = rng
         self._maker = scenarios.Maker(rng, extras)
+        self._spreading = scenarios.DEFAULTS in extras
         self._common = self._maker.common()
         self._nodes: dict[str, Json] = {}
         self._pods: dict[str, Json] = {}
@@ -63,7 +64,10 @@ class _Sequence:
                 events.append({"do": "check"})
         events.append({"do": "check"})
         config = {"config": configurations.configuration(rng)} if chance(rng, 0.15) else {}
-        return {"id": identity, **config, "objects": objects, "events": events, "pods": pods}
+        request = {"id": identity, **config, "objects": objects, "events": events, "pods": pods}
+        if self._spreading:
+            spreading.furnish(rng, request)
+        return request
 
     # ── events ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -78,6 +82,7 @@ class _Sequence:
             (2, self._node_gone),
             (5, self._node_changed),
             (2, self._namespace_changed),
+            (3 * self._spreading, self._selection_changed),
         )
         (make,) = self._rng.choices([each for _, each in choices], [weight for weight, _ in choices])
         return make()
@@ -161,7 +166,7 @@ class _Sequence:
         if not self._nodes:
             return []
         name = rng.choice(sorted(self._nodes))
-        key, other = f"node/{name}", self._maker.node(name)
+        key, other = f"node/{name}", self._furnished(self._maker.node(name))
         if chance(rng, 0.2):
             return [_change(key, ["spec", "unschedulable"], rng.choice((True, None)))]
         if chance(rng, 0.2):
@@ -183,15 +188,36 @@ class _Sequence:
         labels = _namespace(name, **({"team": rng.choice(("red", "blue"))} if chance(rng, 0.7) else {}))
         return [_change(f"namespace/{name}", ["metadata", "labels"], labels["metadata"]["labels"])]
 
+    def _selection_changed(self) -> list[Json]:
+        """A Service or a controller is there, selects others or is gone, or a pod comes under another one."""
+        rng, key = self._rng, self._some_pod()
+        if key and chance(rng, 0.3):
+            owned = self._furnished({"kind": "Pod", "metadata": {}, "spec": {}})["metadata"]
+            return [_change(key, ["metadata", "ownerReferences"], owned.get("ownerReferences"))]
+        drawn: Json = {"objects": [], "pods": []}
+        spreading.furnish(rng, drawn)
+        if not drawn["objects"]:
+            return []
+        made = rng.choice(drawn["objects"])
+        about = made["metadata"]
+        gone = {"do": "delete", "of": keys.selection_key(made["kind"], about["namespace"], about["name"])}
+        return [gone] if chance(rng, 0.4) else [_set(made)]
+
     # ── objects ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _node(self, name: str) -> Json:
         made = self._identified(self._maker.node(name))
         if "images" in made["status"]:
             made["status"]["images"] = self._sized(made["status"]["images"])
-        body = defaults.node(wire.NODE.convert(made))
+        body = defaults.node(wire.NODE.convert(self._furnished(made)))
         self._nodes[name] = _written("Node", body)
         return self._nodes[name]
+
+    def _furnished(self, made: Json) -> Json:
+        """The object with what default spreading goes by."""
+        if self._spreading:
+            spreading.furnish(self._rng, {"objects": [made], "pods": []})
+        return made
 
     def _sized(self, images: list[Json]) -> list[Json]:
         """The images, each name of one size: where nodes disagree, kube-scheduler goes by which of them was first."""
@@ -219,7 +245,7 @@ class _Sequence:
     def _keep(self, pod: Json) -> Json:
         if self._late and chance(self._rng, 0.1):
             pod["metadata"]["namespace"] = LATE
-        found = self._admitted(pod)
+        found = self._admitted(self._furnished(pod))
         self._pods[_key(found)] = found
         return found
 

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from graphsched.app import promises
-from graphsched.base.values import nodes
-from graphsched.graph import matchers, store as stores
+from graphsched.base.values import keys, nodes
+from graphsched.graph import matchers, selections, store as stores
 from tests.controlplane import binaries
 from tests.fuzz import coverage, living, scenarios, sequences
 from tests.oracle import program
@@ -80,6 +80,18 @@ def _deaf_to_namespaces(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(matchers.MatcherIndex, "set_namespace", first_only)
 
 
+def _deaf_to_services(patch: pytest.MonkeyPatch) -> None:
+    kept = selections.Selections.set
+
+    def first_only(index: selections.Selections, key: keys.VertexKey, value: typing.Any) -> None:
+        known: set[str] = index.__dict__.setdefault("known_once", set())
+        if key not in known:
+            known.add(key)
+            kept(index, key, value)
+
+    patch.setattr(selections.Selections, "set", first_only)
+
+
 def _forgetting_promises(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(promises.Promises, "keep", lambda _promises, _gone: None)
 
@@ -98,13 +110,16 @@ def _trusting_its_cache(patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.cluster
-@pytest.mark.parametrize("broken", [_deaf_to_labels, _deaf_to_namespaces, _forgetting_promises, _trusting_its_cache])
+@pytest.mark.parametrize(
+    "broken",
+    [_deaf_to_labels, _deaf_to_namespaces, _deaf_to_services, _forgetting_promises, _trusting_its_cache],
+)
 def test_an_engine_that_misses_something_is_found_out(
     oracle: program.Oracle,
     monkeypatch: pytest.MonkeyPatch,
     broken: typing.Callable[[pytest.MonkeyPatch], None],
 ) -> None:
-    """Within the sequences of every run: labels of pods or namespaces, promises on a node that went, a changed node."""
+    """Within the sequences of every run: labels, selectors, promises on a node that went, a changed node."""
     broken(monkeypatch)
 
     assert any(living.compare(oracle, sequences.sequence(SEED, number)).differences for number in range(SEQUENCES))

@@ -45,7 +45,6 @@ _GATES_ON = frozenset(
     },
 )
 """Gates that are on unless said otherwise; all others are off. Only a gate set the other way is worth a warning."""
-_SPREAD_KINDS = frozenset({"Service", "ReplicationController", "ReplicaSet", "StatefulSet"})
 
 
 Value = typing.TypeVar("Value")
@@ -107,7 +106,7 @@ class _Request:
         for name in sorted(set(fields) - _FIELDS):
             self.warnings.append(f"{name}: unknown field, ignored")
         normalized = _field(fields, "normalized", bool) or False
-        self._collector = manifests.Collector(normalized=normalized, checked=False)
+        self._collector = manifests.Collector(normalized=normalized, checked=False, expanded=False)
         objects = _field(fields, "objects", list[typing.Any]) or []
         for index, manifest in enumerate(objects):
             self._collector.add(manifest, place=f"objects[{index}]")
@@ -121,19 +120,14 @@ class _Request:
         self._warn(
             preempt=_field(fields, "preempt", bool) or False,
             gates=_field(fields, "featureGates", dict[str, bool]) or {},
-            kinds={str(entry.get("kind")) for entry in objects if isinstance(entry, dict)},
         )
 
-    def _warn(self, *, preempt: bool, gates: dict[str, bool], kinds: set[str]) -> None:
+    def _warn(self, *, preempt: bool, gates: dict[str, bool]) -> None:
         if preempt:
             self.warnings.append("preempt: preemption is not supported yet, PostFilter was not run")
         for gate, value in sorted(gates.items()):
             if value is not (gate in _GATES_ON):
                 self.warnings.append(f"featureGates: {gate}={str(value).lower()} is not supported, ignored")
-        if spreading := kinds & _SPREAD_KINDS:
-            self.warnings.append(
-                f"{', '.join(sorted(spreading))}: default topology spreading is not supported yet and scores nothing"
-            )
 
     def answer(self) -> dict[str, object]:
         """Try the pods in turn."""
@@ -144,7 +138,6 @@ class _Request:
         first = known.get(asked) if isinstance(asked, str) else asked
         name = "default-scheduler" if first is None else first.scheduler
         settings = profiles.from_configuration(self._config or {}, scheduler_name=name)
-        self._warn_of_neighbours(cluster)
         trial = _Trial(cluster, cycle.Decider(settings))
         results: list[verdicts.Result] = []
         for place, pod in tried:
@@ -166,16 +159,6 @@ class _Request:
                 place, problem="is neither a pod nor the name of one", remedy='write a pod, or "namespace/name"'
             )
         return self._collector.incoming(entry, place=place)
-
-    def _warn_of_neighbours(self, cluster: state.ClusterState) -> None:
-        """Pods that are there and attract or repel others by preference would move scores."""
-        for pod in cluster.pods:
-            spec = pod.spec
-            if pod.node and (spec.pod_affinity or spec.preferred_pod_affinity or spec.preferred_pod_anti_affinity):
-                self.warnings.append(
-                    f"{pod.full_name}: affinity of pods that run is not scored yet (InterPodAffinity is absent)"
-                )
-                return
 
 
 class _Trial:

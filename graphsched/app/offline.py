@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from graphsched.app import settings
-from graphsched.base.values import errors, pods
+from graphsched.base.values import errors, pods, selections
 from graphsched.decision import cycle
 from graphsched.graph import delta, store
 from graphsched.sources import captures, documents, manifests, openb, state
@@ -55,6 +55,8 @@ def _is_trace(path: str) -> bool:
 def _joined(first: state.ClusterState, second: state.ClusterState) -> state.ClusterState:
     _require_apart("Node", [node.name for node in first.nodes], [node.name for node in second.nodes])
     _require_apart("Pod", [pod.full_name for pod in first.pods], [pod.full_name for pod in second.pods])
+    for kind in sorted(selections.KINDS):
+        _require_apart(kind, _selecting(first, kind), _selecting(second, kind))
     known = {namespace.name for namespace in first.namespaces}
     # A namespace that is merely used has no label but its name, and takes none from one that is known.
     more = [each for each in second.namespaces if each.name not in known or len(each.labels) > 1]
@@ -63,9 +65,14 @@ def _joined(first: state.ClusterState, second: state.ClusterState) -> state.Clus
         pods=(*first.pods, *second.pods),
         namespaces=(*first.namespaces, *more),
         priority_classes=(*first.priority_classes, *second.priority_classes),
+        selections=(*first.selections, *second.selections),
         ignored=dict(sorted((Counter(first.ignored) + Counter(second.ignored)).items())),
         edges={**first.edges, **second.edges},
     )
+
+
+def _selecting(cluster: state.ClusterState, kind: str) -> list[str]:
+    return [f"{each.namespace}/{each.name}" for each in cluster.selections if each.kind == kind]
 
 
 def _require_apart(kind: str, first: Sequence[str], second: Sequence[str]) -> None:

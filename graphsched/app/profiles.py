@@ -42,6 +42,7 @@ _FILTERS = frozenset(
         names.NODE_AFFINITY,
         names.NODE_PORTS,
         names.NODE_RESOURCES_FIT,
+        names.POD_TOPOLOGY_SPREAD,
         names.INTER_POD_AFFINITY,
         names.NODE_DECLARED_FEATURES,
     },
@@ -52,7 +53,6 @@ _ABSENT = frozenset(
         "NodeVolumeLimits",
         "VolumeBinding",
         "VolumeZone",
-        "PodTopologySpread",
         names.DYNAMIC_RESOURCES,
         "DefaultPreemption",
         "DefaultBinder",
@@ -158,12 +158,10 @@ def _with_arguments(settings: profile.Profile, name: str, args: _MAPPING, place:
             return msgspec.structs.replace(settings, balance=tuple(each for each, _ in resources) or settings.balance)
         case names.NODE_AFFINITY:
             return _with_affinity(settings, args, place)
-        case "PodTopologySpread":
-            if args.get("defaultConstraints"):
-                raise errors.InputError(
-                    f"{place}.defaultConstraints", problem="are not supported", remedy="leave them out"
-                )
-            return settings
+        case names.POD_TOPOLOGY_SPREAD:
+            return _with_spread(settings, args, place)
+        case names.INTER_POD_AFFINITY:
+            return _with_neighbours(settings, args, place)
     _check_name(name, place)
     return settings
 
@@ -197,6 +195,60 @@ def _with_affinity(settings: profile.Profile, args: _MAPPING, place: str) -> pro
         added_affinity=selectors.node_terms(affinity),
         added_preferred=selectors.preferred_node_terms(affinity),
     )
+
+
+def _with_spread(settings: profile.Profile, args: _MAPPING, place: str) -> profile.Profile:
+    _known(args, {"defaultConstraints", "defaultingType"}, place)
+    given = _listed(args.get("defaultConstraints"), f"{place}.defaultConstraints")
+    kind = args.get("defaultingType") or "System"
+    if kind not in ("System", "List"):
+        problem = f"{kind!r} is not known"
+        raise errors.InputError(f"{place}.defaultingType", problem=problem, remedy="use System or List")
+    if kind == "System":
+        if given:
+            problem = "is System, which has constraints of its own"
+            raise errors.InputError(f"{place}.defaultingType", problem=problem, remedy="say List")
+        return msgspec.structs.replace(settings, default_spread=None)
+    for index, entry in enumerate(given):
+        _check_default(entry, f"{place}.defaultConstraints[{index}]")
+    try:
+        constraints = selectors.spread([msgspec.convert(entry, wire.SpreadConstraint) for entry in given], None)
+    except msgspec.ValidationError as error:
+        raise errors.InputError(f"{place}.defaultConstraints", problem=str(error), remedy="correct it") from error
+    if len({(each.topology_key, each.hard) for each in constraints}) < len(constraints):
+        problem = "name a topology key twice with the same whenUnsatisfiable"
+        raise errors.InputError(f"{place}.defaultConstraints", problem=problem, remedy="remove one")
+    return msgspec.structs.replace(settings, default_spread=constraints)
+
+
+def _check_default(entry: _MAPPING, place: str) -> None:
+    """A default constraint is one of a pod's, without the selector, which each pod's own Services give it."""
+    if entry.get("labelSelector") is not None:
+        problem = "is not for defaults: the Services and the controller of each pod give it"
+        raise errors.InputError(f"{place}.labelSelector", problem=problem, remedy="leave it out")
+    skew, key, action = entry.get("maxSkew"), entry.get("topologyKey"), entry.get("whenUnsatisfiable")
+    if isinstance(skew, bool) or not isinstance(skew, int) or not 1 <= skew < 1 << 31:
+        raise errors.InputError(f"{place}.maxSkew", problem=f"{skew!r} is out of range", remedy="use 1 or more")
+    if not isinstance(key, str) or not selectors.is_label_key(key):
+        raise errors.InputError(f"{place}.topologyKey", problem=f"{key!r} is no label key", remedy="name a node label")
+    if action not in ("DoNotSchedule", "ScheduleAnyway"):
+        problem = f"{action!r} is not known"
+        remedy = "use DoNotSchedule or ScheduleAnyway"
+        raise errors.InputError(f"{place}.whenUnsatisfiable", problem=problem, remedy=remedy)
+
+
+def _with_neighbours(settings: profile.Profile, args: _MAPPING, place: str) -> profile.Profile:
+    _known(args, {"hardPodAffinityWeight", "ignorePreferredTermsOfExistingPods"}, place)
+    weight = args.get("hardPodAffinityWeight")
+    weight = settings.hard_affinity_weight if weight is None else weight
+    if isinstance(weight, bool) or not isinstance(weight, int) or not 0 <= weight <= 100:
+        problem = f"{weight!r} is out of range"
+        raise errors.InputError(f"{place}.hardPodAffinityWeight", problem=problem, remedy="use 0 to 100")
+    ignores = args.get("ignorePreferredTermsOfExistingPods") or False
+    if not isinstance(ignores, bool):
+        problem = f"{ignores!r} is not true or false"
+        raise errors.InputError(f"{place}.ignorePreferredTermsOfExistingPods", problem=problem, remedy="use either")
+    return msgspec.structs.replace(settings, hard_affinity_weight=weight, ignore_existing_preferences=ignores)
 
 
 def _resources(raw: object, place: str) -> profile.ResourceWeights:

@@ -39,10 +39,16 @@ RESOURCES: tuple[tuple[str, str, str], ...] = (
     ("v1", "Namespace", "/api/v1/namespaces"),
     ("scheduling.k8s.io/v1", "PriorityClass", "/apis/scheduling.k8s.io/v1/priorityclasses"),
     ("node.k8s.io/v1", "RuntimeClass", "/apis/node.k8s.io/v1/runtimeclasses"),
+    ("v1", "Service", "/api/v1/services"),
+    ("v1", "ReplicationController", "/api/v1/replicationcontrollers"),
+    ("apps/v1", "ReplicaSet", "/apis/apps/v1/replicasets"),
+    ("apps/v1", "StatefulSet", "/apis/apps/v1/statefulsets"),
     ("v1", "Pod", "/api/v1/pods"),
 )
 """What scheduling reads: (apiVersion, kind, path)."""
-OPTIONAL = frozenset({"PriorityClass", "RuntimeClass"})
+SELECTING = frozenset({"Service", "ReplicationController", "ReplicaSet", "StatefulSet"})
+"""Kinds that select pods; of their spec only the selector is kept."""
+OPTIONAL = frozenset({"PriorityClass", "RuntimeClass", *SELECTING})
 """Kinds that are left out, with a note, where the right to list them is missing."""
 
 _METADATA = frozenset(
@@ -235,6 +241,9 @@ def stripped(body: _Object) -> _Object:
     elif body["kind"] == "Pod":
         kept["spec"] = _pod_spec(_only(body.get("spec"), _POD_SPEC))
         kept["status"] = _pod_status(_only(body.get("status"), _POD_STATUS))
+    elif body["kind"] in SELECTING:
+        kept["spec"] = _only(body.get("spec"), frozenset({"selector"}))
+        kept.pop("status", None)
     return kept
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from graphsched.base.values import pods, status
 from graphsched.decision import classes, names, profile, trace
-from graphsched.decision.constraints import check, identity, neighbours, walk
+from graphsched.decision.constraints import check, identity, neighbours, spread, walk
 from graphsched.decision.scoring import scores
 from graphsched.graph import view
 
@@ -34,6 +34,9 @@ class Decider:
     def __init__(self, settings: profile.Profile | None = None, *, classes_max: int = CLASSES_MAX) -> None:
         self.settings = settings or profile.Profile()
         self.classes = classes.Classes(self.settings, classes_max=classes_max)
+        given = self.settings.default_spread
+        self._default_spread = profile.SYSTEM_SPREAD if given is None else given
+        self._hard_by_default = any(constraint.hard for constraint in self._default_spread)
         self._companies = classes.company_plugins(self.settings)
 
     def decide(self, graph: view.View, pod: pods.Pod) -> trace.Decision:
@@ -113,9 +116,10 @@ class Decider:
         """Bool a row: what the checks outside the class allow; None when they allow every node."""
         spec = pod.spec
         concerned = bool(spec.spread) or neighbours.concerns(graph, spec, pod.namespace, pod.labels)
-        if not concerned and not crowded:
+        if not concerned and not crowded and not self._hard_by_default:
             return None
-        subject = self._subject(pod)
+        subject = self._subject(graph, pod)
+        concerned = concerned or bool(subject.default_spread)
         allowed = graph.columns.live.copy()
         if concerned:
             outside = [each for each in walk.OUTSIDE if each.plugin not in self.settings.disabled]
@@ -139,7 +143,7 @@ class Decider:
 
     def _company(self, graph: view.View, pod: pods.Pod, passed: trace.Mask) -> dict[str, trace.Scores]:
         """Plugin → weighted score a row, of the scores that look at other pods and do not skip."""
-        subject = self._subject(pod)
+        subject = self._subject(graph, pod)
         found: dict[str, trace.Scores] = {}
         for each in self._companies:
             score = each.score(graph, subject, passed)
@@ -166,7 +170,7 @@ class Decider:
         return self._diagnosis(graph, pod, self._attribute(graph, pod))
 
     def _attribute(self, graph: view.View, pod: pods.Pod) -> walk.Attributed:
-        subject, in_order = self._subject(pod), self._in_order(graph, pod)
+        subject, in_order = self._subject(graph, pod), self._in_order(graph, pod)
         attributed = walk.attribute(graph, subject, in_order)
         for name, there in _with_nominated(graph, pod).items():
             # With the nominated pods first, as the filters run on such a node, so those refusals are the ones told.
@@ -176,7 +180,7 @@ class Decider:
 
     def _scores(self, graph: view.View, pod: pods.Pod, passed: trace.Mask) -> dict[str, trace.Scores]:
         """Plugin → weighted normalised score a row, for the plugins that do not skip."""
-        subject = self._subject(pod)
+        subject = self._subject(graph, pod)
         by_plugin: dict[str, trace.Scores] = {}
         for each in classes.score_plugins(self.settings):
             if each.applies(subject):
@@ -195,9 +199,16 @@ class Decider:
         reason = f'running PreScore plugin "{names.NODE_AFFINITY}": a preferred node affinity term can not be parsed'
         return status.Status(status.Code.ERROR, (reason,), names.NODE_AFFINITY)
 
-    def _subject(self, pod: pods.Pod) -> check.Subject:
+    def _subject(self, graph: view.View, pod: pods.Pod) -> check.Subject:
         joined = classes.subject_of(pod.spec, self.settings)
-        return msgspec.structs.replace(joined, namespace=pod.namespace, labels=pod.labels)
+        by_default = spread.by_default(graph, self._default_spread, pod)
+        return msgspec.structs.replace(
+            joined,
+            namespace=pod.namespace,
+            labels=pod.labels,
+            default_spread=by_default,
+            keys_optional=bool(by_default) and self.settings.default_spread is None,
+        )
 
     def _in_order(self, graph: view.View, pod: pods.Pod) -> list[check.Check]:
         """The checks that charge a node, first to last."""

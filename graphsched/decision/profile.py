@@ -21,6 +21,12 @@ DEFAULT_WEIGHTS: dict[str, int] = {
     names.IMAGE_LOCALITY: 1,
 }
 
+SYSTEM_SPREAD = (
+    pods.SpreadConstraint(max_skew=3, topology_key="kubernetes.io/hostname", hard=False, selector=None),
+    pods.SpreadConstraint(max_skew=5, topology_key="topology.kubernetes.io/zone", hard=False, selector=None),
+)
+"""How a pod without constraints of its own is spread where nobody says otherwise."""
+
 ResourceWeights = tuple[tuple[str, int], ...]
 
 
@@ -41,6 +47,9 @@ class Profile(msgspec.Struct, frozen=True, gc=False):
         added_preferred: Preferred node affinity added to every pod's.
         hard_affinity_weight: What a running pod's required affinity term that selects the newcomer is worth.
         ignore_existing_preferences: Whether preferred terms of running pods count only for pods with some of their own.
+        default_spread: Constraints of pods without any of their own, among the pods that the pod's Services and
+            controller select; their own selectors are not read. None: `SYSTEM_SPREAD`, under which nodes that lack a
+            key are scored as well.
     """
 
     scheduler_name: str = "graph-scheduler"
@@ -55,3 +64,4 @@ class Profile(msgspec.Struct, frozen=True, gc=False):
     added_preferred: tuple[pods.PreferredNodeTerm, ...] = ()
     hard_affinity_weight: int = 1
     ignore_existing_preferences: bool = False
+    default_spread: tuple[pods.SpreadConstraint, ...] | None = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 
-from graphsched.base.values import keys, nodes, pods, relations
+from graphsched.base.values import keys, nodes, pods, relations, selections
 from graphsched.graph import delta, occupancy
 
 Promised = Callable[[keys.VertexKey], keys.EdgeID | None]
@@ -27,6 +27,7 @@ _KINDS: dict[type, str] = {
     pods.Pod: keys.Kind.POD.value,
     nodes.Namespace: keys.Kind.NAMESPACE.value,
     nodes.PriorityClass: keys.Kind.PRIORITY_CLASS.value,
+    selections.Selection: keys.Kind.SELECTION.value,
 }
 _EDGE_KINDS: dict[type, keys.EdgeKind] = {relations.Link: keys.EdgeKind.LINK, relations.Runs: keys.EdgeKind.RUNS}
 
@@ -83,7 +84,10 @@ def _vertex_problem(key: keys.VertexKey, vertex: delta.Vertex) -> str | None:
             or _demand_problem(vertex.spec.demand)
             or _gpu_problem(vertex.spec.gpu)
             or _devices_problem(vertex.devices)
+            or _owner_problem(vertex.owner)
         )
+    if isinstance(vertex, selections.Selection) and not selections.is_key(key):
+        return "it is of a kind that selects no pods, or its name is not that of an object in a namespace"
     return None
 
 
@@ -104,6 +108,12 @@ def _gpu_problem(gpu: pods.GpuDemand | None) -> str | None:
     if gpu is None or (0 <= gpu.count <= GPUS_MAX and 0 < gpu.milli <= occupancy.GPU_MILLI):
         return None
     return f"the demand of {gpu.milli} thousandths of {gpu.count} GPUs is out of range"
+
+
+def _owner_problem(owner: str) -> str | None:
+    if not owner or selections.is_key(owner):
+        return None
+    return f'the owner "{owner}" is no object that selects pods'
 
 
 def _devices_problem(devices: tuple[int, ...]) -> str | None:

@@ -33,6 +33,8 @@ def differences(kept: Store) -> list[str]:
             for field in due
             if have[field] != due[field]
         )
+    if kept.selections.content() != fresh.selections.content():
+        found.append("selections differ")
     if kept.nominated != fresh.nominated:
         found.append("nominated pods differ")
     return found

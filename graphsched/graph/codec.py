@@ -26,7 +26,7 @@ import msgspec
 
 from graphsched.graph import delta, packing, unpacking, wire
 
-FORMAT = 1
+FORMAT = 2
 """Raised whenever an older reader would misread or miss anything; see the schema."""
 
 _HEADER = struct.Struct("<4sHHIIQ")

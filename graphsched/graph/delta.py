@@ -14,9 +14,9 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from graphsched.base.values import keys, nodes, pods, relations, status
+from graphsched.base.values import keys, nodes, pods, relations, selections, status
 
-Vertex = nodes.Node | pods.Pod | nodes.Namespace | nodes.PriorityClass
+Vertex = nodes.Node | pods.Pod | nodes.Namespace | nodes.PriorityClass | selections.Selection
 """The value structs that are stored as vertices; each knows its `key`."""
 
 

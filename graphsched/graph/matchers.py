@@ -331,7 +331,6 @@ class MatcherIndex:
             namespace_labels=self.namespace_labels(profile.namespace),
         )
 
-
     def _resolve_again(self, profile: _Profile, concerned: list[_Live], moved: dict[int, _Live]) -> None:
         """Let a profile whose namespace changed find its matchers among those concerned; note those that changed."""
         for live in concerned:

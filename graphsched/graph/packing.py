@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from graphsched.base.values import keys, nodes, pods, relations
+from graphsched.base.values import keys, nodes, pods, relations, selections
 from graphsched.graph import delta, specs, wire
 from graphsched.graph.generated import EdgeKind
 
@@ -38,6 +38,8 @@ TEXT_COLUMNS: dict[str, tuple[str, ...]] = {
     "links": ("source", "target"),
     "runs": ("source", "target", "uid"),
     "cut": ("source", "target"),
+    "selections": ("key", "selector"),
+    "owners": ("pod", "owner"),
 }
 """Columns that number texts, by vector; `names`, `specs` and `removed` are such numbers themselves."""
 
@@ -104,6 +106,9 @@ class _Packer:
                 flags = vertex.global_default * GLOBAL_DEFAULT | vertex.never_preempts * CLASS_NEVER_PREEMPTS
                 self.rows["priority_classes"].append((self.text(vertex.name), vertex.value, flags))
 
+            case selections.Selection():
+                self.rows["selections"].append((self.text(key), self.text(specs.encode_selector(vertex.selector))))
+
     def _node(self, node: nodes.Node) -> None:
         self.rows["nodes"].append(
             (
@@ -143,6 +148,8 @@ class _Packer:
                 flags,
             )
         )
+        if pod.owner:
+            self.rows["owners"].append((text(pod.key), text(pod.owner)))
 
     def edge(self, edge: keys.EdgeID, value: relations.Edge) -> None:
         """Add the row of an edge."""

@@ -1,4 +1,4 @@
-"""The text of a pod's spec, as it crosses a process border.
+"""The text of a pod's spec, and of a selector, as it crosses a process border.
 
 Replicas share their spec, so a patch carries each distinct one once, as canonical JSON. A text from outside is taken
 only if it is exactly what `encode` would have written for the value it reads as: a field that this version does not
@@ -19,6 +19,7 @@ from graphsched.base.values import labels, nodes, pods, quantities
 
 _ENCODER = msgspec.json.Encoder()
 _DECODER = msgspec.json.Decoder(pods.Spec)
+_SELECTOR_DECODER = msgspec.json.Decoder(labels.Selector | None)
 _LENGTH_MAX = 1 << 20
 """Bytes; the API server holds whole objects to 1.5 MiB."""
 
@@ -42,6 +43,27 @@ def decode(text: str) -> pods.Spec | str:
     if encode(spec) != text:
         return "a spec is not in canonical form, or of a later version"
     return spec
+
+
+def encode_selector(selector: labels.Selector | None) -> str:
+    """The canonical text of a selector."""
+    return _ENCODER.encode(selector).decode()
+
+
+def decode_selector(text: str) -> labels.Selector | str | None:
+    """The selector that this text stands for, or what is wrong with it."""
+    if len(text) > _LENGTH_MAX:
+        return f"a selector has {len(text)} characters, at most {_LENGTH_MAX} are read"
+    try:
+        selector = _SELECTOR_DECODER.decode(text)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        return f"a selector can not be read: {error}"
+    requirements = selector.requirements if selector else ()
+    if any(requirement.operator in {labels.Operator.GT, labels.Operator.LT} for requirement in requirements):
+        return "a selector of pods compares numbers"
+    if encode_selector(selector) != text:
+        return "a selector is not in canonical form, or of a later version"
+    return selector
 
 
 def _problem(spec: pods.Spec) -> str | None:

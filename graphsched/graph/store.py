@@ -16,7 +16,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from graphsched.base.values import keys, nodes, pods, relations
+from graphsched.base.values import keys, nodes, pods, relations, selections as values
 from graphsched.graph import (
     admission,
     attributes,
@@ -27,6 +27,7 @@ from graphsched.graph import (
     interest,
     matchers,
     occupancy,
+    selections,
     streams,
     topology,
 )
@@ -46,8 +47,8 @@ class Store:
 
     Attributes:
         generation: Counts up with every patch that was applied.
-        columns, attributes, ports, images, devices, topology, matchers, crowd: See their modules; read them through a
-            view.
+        columns, attributes, ports, images, devices, topology, matchers, crowd, selections: See their modules; read them
+            through a view.
         nominated: Node name → pods that are not placed and were nominated to it.
     """
 
@@ -61,6 +62,7 @@ class Store:
         self.topology = topology.Topology()
         self.matchers = matchers.MatcherIndex()
         self.streams = streams.StreamTable()
+        self.selections = selections.Selections()
         self.crowd = crowd.Crowd(self.matchers, interest.Interest(self.matchers))
         self.nominated: dict[str, dict[keys.VertexKey, pods.Pod]] = {}
         self._vertices: dict[keys.VertexKey, delta.Vertex] = {}
@@ -241,6 +243,8 @@ class Store:
             )
         elif isinstance(sample, nodes.Namespace):
             self.matchers.set_namespace(sample.name, None if vertex is None else sample.labels)
+        elif isinstance(sample, values.Selection) and before != vertex:
+            self.selections.set(key, vertex if isinstance(vertex, values.Selection) else None)
 
     # ── derived state ──────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from graphsched.base.values import keys, nodes, pods, relations
+from graphsched.base.values import keys, labels as values, nodes, pods, relations, selections
 from graphsched.graph import delta, packing, specs, wire
 
 Rows = npt.NDArray[typing.Any]
@@ -55,7 +55,14 @@ _FLOATS = (
     ("links", "health"),
 )
 _RESERVED = ("amounts", "images")
-_IDENTITIES = {"nodes": "name", "pods": "key", "namespaces": "name", "priority_classes": "name"}
+_IDENTITIES = {
+    "nodes": "name",
+    "pods": "key",
+    "namespaces": "name",
+    "priority_classes": "name",
+    "selections": "key",
+    "owners": "pod",
+}
 _KINDS = frozenset(kind.value for kind in keys.Kind)
 _KIND_NAMES = {number: kind for kind, number in packing.EDGE_NUMBERS.items()}
 
@@ -74,7 +81,12 @@ def unpack(tables: wire.Tables) -> delta.Patch | str:
     for spec in known:
         if isinstance(spec, str):
             return f"specs: {spec}"
-    return _Builder(tables, texts, [spec for spec in known if isinstance(spec, pods.Spec)]).patch()
+    chosen = {number: specs.decode_selector(texts[number]) for number in tables.rows["selections"]["selector"].tolist()}
+    for selector in chosen.values():
+        if isinstance(selector, str):
+            return f"selections.selector: {selector}"
+    read = {number: selector for number, selector in chosen.items() if not isinstance(selector, str)}
+    return _Builder(tables, texts, [spec for spec in known if isinstance(spec, pods.Spec)], read).patch()
 
 
 def _texts(blob: Rows, ends: Rows) -> list[str] | str:
@@ -163,15 +175,29 @@ def _name_problem(tables: wire.Tables, texts: list[str]) -> str | None:
         if texts and not texts[0] and not rows[name]["name"].all():
             return f"{name}: a name is empty"
     used = np.concatenate(
-        [rows["removed"], rows["pods"]["key"]]
+        [
+            rows["removed"],
+            rows["pods"]["key"],
+            rows["selections"]["key"],
+            rows["owners"]["pod"],
+            rows["owners"]["owner"],
+        ]
         + [rows[name][end] for name in ("links", "runs", "cut") for end in ("source", "target")]
     )
     for number in np.unique(used).tolist():
         if not _is_key(texts[number]):
             return f'"{texts[number][:80]}" is no key of a vertex'
-    for name, column, kind in (("pods", "key", "pod/"), ("runs", "source", "pod/"), ("runs", "target", "node/")):
+    for name, column, kind in (
+        ("pods", "key", "pod/"),
+        ("runs", "source", "pod/"),
+        ("runs", "target", "node/"),
+        ("selections", "key", "selection/"),
+        ("owners", "owner", "selection/"),
+    ):
         if not all(texts[number].startswith(kind) for number in rows[name][column].tolist()):
             return f"{name}.{column}: a key is not that of a {kind[:-1]}"
+    if not np.isin(rows["owners"]["pod"], rows["pods"]["key"]).all():
+        return "owners.pod: a pod has no row"
     return None
 
 
@@ -182,6 +208,8 @@ def _is_key(text: str) -> bool:
     if kind == keys.Kind.POD:
         namespace, _, pod = name.partition("/")
         return bool(namespace and pod)
+    if kind == keys.Kind.SELECTION:
+        return selections.is_key(text)
     if kind == keys.Kind.DOMAIN:
         return name.find("=") > 0
     return True
@@ -198,11 +226,14 @@ def _edge_problem(tables: wire.Tables, texts: list[str]) -> str | None:  # noqa:
 class _Builder:
     """Makes the objects of a patch out of arrays that have been checked."""
 
-    def __init__(self, tables: wire.Tables, texts: list[str], known: list[pods.Spec]) -> None:
+    def __init__(
+        self, tables: wire.Tables, texts: list[str], known: list[pods.Spec], chosen: dict[int, values.Selector | None]
+    ) -> None:
         self._stream = tables.stream
         self._rows = tables.rows
         self._texts = texts
         self._specs = known
+        self._chosen = chosen
         self._labels = self._sets("labels", self._pairs("labels", "key", "value"))
         amounts = self._rows["amounts"]
         named = zip(self._column("amounts", "name"), amounts["amount"].tolist(), strict=True)
@@ -212,7 +243,13 @@ class _Builder:
 
     def patch(self) -> delta.Patch:
         """The patch."""
-        vertices: list[delta.Vertex] = [*self._nodes(), *self._pods(), *self._namespaces(), *self._priority_classes()]
+        vertices: list[delta.Vertex] = [
+            *self._nodes(),
+            *self._pods(),
+            *self._namespaces(),
+            *self._priority_classes(),
+            *self._selections(),
+        ]
         return delta.Patch(
             removed={self._key(number) for number in self._rows["removed"].tolist()},
             cut=set(self._cut()),
@@ -255,6 +292,7 @@ class _Builder:
 
     def _pods(self) -> typing.Iterator[pods.Pod]:
         text = self._texts
+        owners = dict(self._rows["owners"].tolist())
         held_once: dict[tuple[int, int, int], pods.Demand] = {}
         for row in self._rows["pods"].tolist():
             cpu, memory, created, started, key, uid, spec, labels, held, node, nominated, scheduler = row[:12]
@@ -278,6 +316,7 @@ class _Builder:
                 self._devices[devices],
                 created,
                 started if flags & packing.STARTED else None,
+                text[owners[key]] if key in owners else "",
             )
 
     def _namespaces(self) -> typing.Iterator[nodes.Namespace]:
@@ -292,6 +331,11 @@ class _Builder:
                 bool(flags & packing.GLOBAL_DEFAULT),
                 bool(flags & packing.CLASS_NEVER_PREEMPTS),
             )
+
+    def _selections(self) -> typing.Iterator[selections.Selection]:
+        for key, selector in self._rows["selections"].tolist():
+            _, kind, namespace, name = self._texts[key].split("/")
+            yield selections.Selection(kind, namespace, name, self._chosen[selector])
 
     def _links(self) -> typing.Iterator[tuple[keys.EdgeID, relations.Edge]]:
         rows = self._rows["links"]

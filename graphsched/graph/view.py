@@ -11,7 +11,7 @@ import typing
 from collections.abc import Iterable
 
 from graphsched.base.values import errors, keys, nodes, pods
-from graphsched.graph import attributes, columns, crowd, matchers, occupancy, topology
+from graphsched.graph import attributes, columns, crowd, matchers, occupancy, selections, topology
 
 if typing.TYPE_CHECKING:
     from graphsched.graph.store import Placement, Store
@@ -89,6 +89,12 @@ class View:
         """What placed pods count to and demand of others."""
         self.check()
         return self._crowd
+
+    @property
+    def selections(self) -> selections.Selections:
+        """Selectors of Services and controllers."""
+        self.check()
+        return self._store.selections
 
     @property
     def nominated(self) -> dict[str, dict[keys.VertexKey, pods.Pod]]:

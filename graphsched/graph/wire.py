@@ -53,6 +53,8 @@ POD = _dtype(
 NAMESPACE = _dtype(**_texts("name", "labels"))
 PRIORITY_CLASS = _dtype(name=_U32, value=_I32, flags=_U32)
 LINK = _dtype(latency_ms=_F64, bandwidth_mbps=_F64, health=_F64, **_texts("source", "target"))
+SELECTION = _dtype(**_texts("key", "selector"))
+OWNER = _dtype(**_texts("pod", "owner"))
 RUNS = _dtype(**_texts("source", "target", "uid", "devices"))
 CUT = _dtype(**_texts("source", "target", "kind"))
 NUMBER = np.dtype(_U32)
@@ -85,6 +87,8 @@ VECTORS: dict[str, tuple[int, np.dtype[np.generic]]] = {
     "priority_classes": (21, PRIORITY_CLASS),
     "links": (22, LINK),
     "runs": (23, RUNS),
+    "selections": (24, SELECTION),
+    "owners": (25, OWNER),
 }
 """Name → field id in the schema and row type."""
 
@@ -114,6 +118,8 @@ _ADD: dict[str, Callable[[flatbuffers.Builder, int], None]] = {
     "priority_classes": DeltaGraph.DeltaGraphAddPriorityClasses,
     "links": DeltaGraph.DeltaGraphAddLinks,
     "runs": DeltaGraph.DeltaGraphAddRuns,
+    "selections": DeltaGraph.DeltaGraphAddSelections,
+    "owners": DeltaGraph.DeltaGraphAddOwners,
 }
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import typing
 
-from graphsched.base.values import errors, nodes, pods
+from graphsched.base.values import errors, nodes, pods, selections
 from graphsched.graph import admission, codec, delta, wire
 from graphsched.sources import documents, state
 
@@ -72,5 +72,6 @@ def read(path: str) -> state.ClusterState:
         pods=tuple(each for each in vertices if isinstance(each, pods.Pod)),
         namespaces=tuple(each for each in vertices if isinstance(each, nodes.Namespace)),
         priority_classes=tuple(each for each in vertices if isinstance(each, nodes.PriorityClass)),
+        selections=tuple(each for each in vertices if isinstance(each, selections.Selection)),
         edges=found.patch.edges,
     )

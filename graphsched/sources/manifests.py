@@ -16,14 +16,23 @@ from collections.abc import Sequence
 
 import msgspec
 
-from graphsched.base.kube import checks, complaints, defaults, nodes as kube_nodes, pods as kube_pods, wire, workloads
-from graphsched.base.values import errors, nodes, pods
+from graphsched.base.kube import (
+    checks,
+    complaints,
+    defaults,
+    nodes as kube_nodes,
+    pods as kube_pods,
+    selections as kube_selections,
+    wire,
+    workloads,
+)
+from graphsched.base.values import errors, nodes, pods, selections
 from graphsched.graph import admission
 from graphsched.sources import documents, kinds, state, yamls
 
 PODS_MAX = 1_000_000
 """Pods that one input may hold, expanded workloads included."""
-_READ = frozenset({"Node", "Pod", "Namespace", "PriorityClass", "RuntimeClass"})
+_READ = frozenset({"Node", "Pod", "Namespace", "PriorityClass", "RuntimeClass", "Service"})
 
 
 def read(
@@ -61,17 +70,20 @@ class Collector:
     Args:
         normalized: Objects are already as an API server returns them; nothing is defaulted.
         checked: Refuse what the API server would refuse; otherwise only what can not be understood is refused.
+        expanded: Workloads become pods; otherwise their pods are there already, where there are any.
     """
 
-    def __init__(self, *, normalized: bool = False, checked: bool = True) -> None:
+    def __init__(self, *, normalized: bool = False, checked: bool = True, expanded: bool = True) -> None:
         self._normalized = normalized
         self._checked = checked
+        self._expanded = expanded
         self._seen: dict[str, str] = {}
         self._nodes: list[nodes.Node] = []
         self._pods: list[_Found] = []
         self._namespaces: dict[str, nodes.Namespace] = {}
         self._priority_classes: dict[str, nodes.PriorityClass] = {}
         self._runtime_classes: dict[str, wire.RuntimeClass] = {}
+        self._selections: dict[str, selections.Selection] = {}
         self._ignored: Counter[str] = Counter()
 
     def add(self, manifest: object, *, place: str) -> None:
@@ -141,6 +153,7 @@ class Collector:
             pods=tuple(found),
             namespaces=tuple(namespaces.values()),
             priority_classes=tuple(self._priority_classes.values()),
+            selections=tuple(self._selections.values()),
             ignored=dict(sorted(ignored.items())),
         )
 
@@ -196,6 +209,10 @@ class Collector:
             self._claim(kind, namespace.metadata, place)
             value = kube_nodes.namespace(namespace if self._normalized else defaults.namespace(namespace))
             self._namespaces[value.name] = value
+        elif kind == selections.SERVICE:
+            service = kube_selections.SERVICE.convert(manifest)
+            self._claim(kind, service.metadata, place)
+            self._select(kube_selections.CONVERTERS[kind](service))
         elif kind == "PriorityClass":
             priority_class = wire.PRIORITY_CLASS.convert(manifest)
             self._claim(kind, priority_class.metadata, place)
@@ -218,14 +235,24 @@ class Collector:
     def _add_workload(self, manifest: dict[str, object], kind: str, place: str) -> None:
         body = workloads.CODECS[kind].convert(manifest)
         self._claim(kind, body.metadata, place)
-        if body.managed:
-            self._ignored[kind] += 1
+        if kind in kube_selections.CODECS:
+            chosen = kube_selections.CODECS[kind].convert(manifest)
+            self._select(kube_selections.CONVERTERS[kind](chosen))
+        if body.managed or not self._expanded:
+            if kind not in kube_selections.CODECS:
+                self._ignored[kind] += 1
             return
+        if kind == "Deployment":
+            made = kube_selections.CONVERTERS[selections.REPLICA_SET](kube_selections.DEPLOYMENT.convert(manifest))
+            self._select(msgspec.structs.replace(made, name=workloads.replica_set_name(made.name)))
         title = complaints.title(kind, manifest)
         expanded = workloads.expand(kind, body)
         for pod in expanded:
             self._claim("Pod", pod.metadata, f"{place}: {title}")
         self._add_pods([_Found((place, title), pod) for pod in expanded])
+
+    def _select(self, selection: selections.Selection) -> None:
+        self._selections[selection.key] = selection
 
     def _add_pods(self, found: list[_Found]) -> None:
         if len(self._pods) + len(found) > PODS_MAX:

@@ -6,8 +6,10 @@ that ends arrives as a deletion.
 
 from __future__ import annotations
 
-from graphsched.base.kube import nodes as kube_nodes, pods as kube_pods, wire
-from graphsched.base.values import keys
+import typing
+
+from graphsched.base.kube import nodes as kube_nodes, pods as kube_pods, selections as kube_selections, wire
+from graphsched.base.values import keys, selections
 from graphsched.sources import reflector
 
 NODES = reflector.Resource(
@@ -43,5 +45,32 @@ PRIORITY_CLASSES = reflector.Resource(
     convert=kube_nodes.priority_class,
 )
 
-ALL = (NODES, NAMESPACES, PRIORITY_CLASSES, PODS)
+
+def _selecting(kind: str, name: str, path: str) -> reflector.Resource[typing.Any]:
+    return reflector.Resource(
+        name=name,
+        path=path,
+        key=lambda metadata: keys.selection_key(kind, metadata.namespace, metadata.name),
+        decode=kube_selections.CODECS[kind].decode,
+        convert=kube_selections.CONVERTERS[kind],
+    )
+
+
+SERVICES = _selecting(selections.SERVICE, "services", "/api/v1/services")
+REPLICATION_CONTROLLERS = _selecting(
+    selections.REPLICATION_CONTROLLER, "replicationcontrollers", "/api/v1/replicationcontrollers"
+)
+REPLICA_SETS = _selecting(selections.REPLICA_SET, "replicasets", "/apis/apps/v1/replicasets")
+STATEFUL_SETS = _selecting(selections.STATEFUL_SET, "statefulsets", "/apis/apps/v1/statefulsets")
+
+ALL = (
+    NODES,
+    NAMESPACES,
+    PRIORITY_CLASSES,
+    SERVICES,
+    REPLICATION_CONTROLLERS,
+    REPLICA_SETS,
+    STATEFUL_SETS,
+    PODS,
+)
 """Everything that is followed. Nodes first: a pod whose node is unknown costs more to place."""

@@ -9,7 +9,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
-from graphsched.base.values import keys, nodes as node_values, pods as pod_values, relations
+from graphsched.base.values import (
+    keys,
+    nodes as node_values,
+    pods as pod_values,
+    relations,
+    selections as selection_values,
+)
 from graphsched.graph import delta
 
 
@@ -22,7 +28,8 @@ class ClusterState:
         pods: Each name once, none of them terminal; bound and pending alike.
         namespaces: Those given, then those that pods use without a manifest of their own.
         priority_classes: Those given, without the built-in ones.
-        ignored: Kind → number of objects that were recognised but do not bear on scheduling, e.g. `Service`, or that
+        selections: Services and controllers, which select pods.
+        ignored: Kind → number of objects that were recognised but do not bear on scheduling, e.g. `ConfigMap`, or that
             hold nothing, e.g. `Pod (Succeeded)`. Sorted by kind.
         edges: What a captured graph knows beyond objects: links, and nodes that were promised to pods.
     """
@@ -31,6 +38,7 @@ class ClusterState:
     pods: tuple[pod_values.Pod, ...] = ()
     namespaces: tuple[node_values.Namespace, ...] = ()
     priority_classes: tuple[node_values.PriorityClass, ...] = ()
+    selections: tuple[selection_values.Selection, ...] = ()
     ignored: Mapping[str, int] = dataclasses.field(default_factory=dict)
     edges: Mapping[keys.EdgeID, relations.Edge] = dataclasses.field(default_factory=dict)
 
@@ -56,5 +64,11 @@ class ClusterState:
 
 def to_patch(state: ClusterState) -> delta.Patch:
     """The patch that makes this cluster out of an empty graph; pending pods are vertices as well."""
-    vertices: tuple[delta.Vertex, ...] = (*state.namespaces, *state.priority_classes, *state.nodes, *state.pods)
+    vertices: tuple[delta.Vertex, ...] = (
+        *state.namespaces,
+        *state.priority_classes,
+        *state.selections,
+        *state.nodes,
+        *state.pods,
+    )
     return delta.Patch(vertices={vertex.key: vertex for vertex in vertices}, edges=dict(state.edges))

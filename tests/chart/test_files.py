@@ -129,6 +129,8 @@ def documented() -> set[tuple[str, str, str]]:
 NEEDED = {
     *itertools.product([""], ["nodes", "pods", "namespaces"], ["get", "list", "watch"]),
     *itertools.product(["scheduling.k8s.io"], ["priorityclasses"], ["get", "list", "watch"]),
+    *itertools.product([""], ["services", "replicationcontrollers"], ["get", "list", "watch"]),
+    *itertools.product(["apps"], ["replicasets", "statefulsets"], ["get", "list", "watch"]),
     ("", "pods/binding", "create"),
     ("", "pods/status", "patch"),
     *itertools.product(["events.k8s.io"], ["events"], ["create", "patch"]),

@@ -18,7 +18,16 @@ from aiohttp import web
 from tests.fakes import storage
 
 BOOKMARK_PERIOD_S = 60.0
-_KINDS = {"pods": "Pod", "nodes": "Node", "namespaces": "Namespace", "priorityclasses": "PriorityClass"}
+_KINDS = {
+    "pods": "Pod",
+    "nodes": "Node",
+    "namespaces": "Namespace",
+    "priorityclasses": "PriorityClass",
+    "services": "Service",
+    "replicationcontrollers": "ReplicationController",
+    "replicasets": "ReplicaSet",
+    "statefulsets": "StatefulSet",
+}
 
 
 class Selector:

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from graphsched.base.values import keys, labels, nodes, pods, relations
+from graphsched.base.values import keys, labels, nodes, pods, relations, selections
 from graphsched.graph import codec, delta, packing, specs, wire
 from graphsched.graph.generated import DeltaGraph
 from tests.laws import strategies
@@ -54,11 +54,14 @@ def example() -> delta.Patch:
         gates=("wait",),
         devices=(0, 1),
         started=1.5,
+        owner=keys.selection_key("ReplicaSet", "default", "web"),
     )
     patch = delta.Patch(stream=delta.Stream("agent/n1", 7, 3))
     patch.removed.add(keys.node_key("n0"))
     patch.cut.add(keys.EdgeID(key, keys.node_key("n0"), keys.EdgeKind.RUNS))
-    for vertex in (node, pod, nodes.Namespace("default"), nodes.PriorityClass("high", 10)):
+    chosen = labels.Selector((labels.Requirement("app", labels.Operator.IN, ("web",)),))
+    selection = selections.Selection("ReplicaSet", "default", "web", chosen)
+    for vertex in (node, pod, nodes.Namespace("default"), nodes.PriorityClass("high", 10), selection):
         patch.set_vertex(vertex)
     patch.set_edge(keys.EdgeID(key, node.key, keys.EdgeKind.RUNS), relations.Runs("u2", (0, 1)))
     zone = keys.domain_key("topology.kubernetes.io/zone", "a")
@@ -217,6 +220,15 @@ def test_wrong_numbers_in_whole_arrays_are_refused_or_read_but_never_raise(data:
         assert codec.decode(codec.encode(answer)) == answer
 
 
+def test_format_1_is_read_as_well() -> None:
+    """It is the same without the vectors that came later."""
+    patch = delta.Patch().set_vertex(nodes.Namespace("default"))
+    data = bytearray(codec.encode(patch))
+    data[4] = 1
+
+    assert codec.decode(bytes(data)) == patch
+
+
 @given(st.integers(0, 3000))
 def test_a_cut_off_message_is_refused(length: int) -> None:
     """Whatever is missing at the end."""
@@ -334,7 +346,7 @@ def test_a_spec_that_is_not_exactly_understood_is_refused(text: str, detail: str
 
 
 def test_a_change_of_the_spec_raises_the_format() -> None:
-    """The texts of format 1 have these fields and no others; with other ones, `codec.FORMAT` must be another."""
+    """The texts of format 2 have these fields and no others; with other ones, `codec.FORMAT` must be another."""
     whatever = labels.Selector((labels.Requirement("a", labels.Operator.EXISTS),))
     term = pods.PodTerm("zone", whatever, ("default",), None)
     node_term = pods.NodeTerm(whatever.requirements, (), valid=True)
@@ -353,7 +365,7 @@ def test_a_change_of_the_spec_raises_the_format() -> None:
         f'{{"topology_key":"zone","selector":{{"requirements":[{requirement}]}},"namespaces":["default"],'
         '"namespace_selector":null}'
     )
-    in_format_1 = (
+    in_format_2 = (
         '{"demand":{"amounts":[],"scored_cpu":0,"scored_memory":0},"node_name":"","selector":[],'
         f'"affinity":[{{"expressions":[{requirement}],"fields":[],"valid":true}}],'
         f'"preferred":[{{"weight":1,"term":{{"expressions":[{requirement}],"fields":[],"valid":true}}}}],'
@@ -367,7 +379,7 @@ def test_a_change_of_the_spec_raises_the_format() -> None:
         '"gpu":{"count":1,"milli":1000,"models":[]},"features":[],"claims":[]}'
     )
 
-    assert (specs.encode(spec), codec.FORMAT) == (in_format_1, 1)
+    assert (specs.encode(spec), codec.FORMAT) == (in_format_2, 2)
 
 
 def test_a_field_of_a_later_schema_is_refused() -> None:
@@ -375,8 +387,8 @@ def test_a_field_of_a_later_schema_is_refused() -> None:
     import flatbuffers  # noqa: PLC0415  only this buffer is built by hand
 
     builder = flatbuffers.Builder(64)
-    builder.StartObject(25)
-    builder.PrependInt32Slot(24, 1, 0)
+    builder.StartObject(27)
+    builder.PrependInt32Slot(26, 1, 0)
     builder.Finish(builder.EndObject(), file_identifier=wire.IDENTIFIER)
 
     assert "does not know" in refusal(sealed(bytes(builder.Output())))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from graphsched.base.values import keys, labels, nodes, pods, relations
+from graphsched.base.values import keys, labels, nodes, pods, relations, selections
 from graphsched.graph import delta
 
 NODE_NAMES = ("n1", "n2", "n3", "gpu-4")
@@ -162,8 +162,16 @@ some_pods = st.builds(
     devices=devices,
     created=moments,
     started=st.none() | moments,
+    owner=st.sampled_from(("", "selection/ReplicaSet/default/a", "selection/StatefulSet/default/b")),
 )
-vertices = st.one_of(some_nodes, some_pods, some_pods, some_namespaces, priority_classes)
+some_selections = st.builds(
+    selections.Selection,
+    st.sampled_from(("Service", "ReplicationController", "ReplicaSet", "StatefulSet")),
+    namespaces,
+    st.sampled_from(("a", "b")),
+    selectors,
+)
+vertices = st.one_of(some_nodes, some_pods, some_pods, some_namespaces, priority_classes, some_selections)
 
 node_keys = node_names.map(keys.node_key)
 domain_keys = st.sampled_from((keys.domain_key(ZONE, "a"), keys.domain_key(ZONE, "b"), keys.domain_key(RACK, "a:b")))
@@ -172,6 +180,7 @@ vertex_keys = st.one_of(
     pod_keys,
     namespaces.map(keys.namespace_key),
     st.sampled_from(("high", "low")).map(lambda name: keys.vertex_key(keys.Kind.PRIORITY_CLASS, name)),
+    namespaces.map(lambda namespace: keys.selection_key("Service", namespace, "a")),
 )
 places = node_keys | domain_keys
 link_ids = st.builds(keys.EdgeID, places, places, st.just(keys.EdgeKind.LINK))

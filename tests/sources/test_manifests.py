@@ -21,9 +21,9 @@ def collect(*objects: object, unknown_nodes: bool = False, **settings: bool) -> 
     return collector.state(unknown_nodes=unknown_nodes)
 
 
-def service(name: str) -> builders.Manifest:
+def config_map(name: str) -> builders.Manifest:
     """An object that scheduling does not read."""
-    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
 
 
 def deployment(name: str, replicas: int, **metadata: object) -> builders.Manifest:
@@ -38,7 +38,7 @@ def deployment(name: str, replicas: int, **metadata: object) -> builders.Manifes
 
 
 def test_a_file_is_a_cluster(tmp_path: pathlib.Path) -> None:
-    """Nodes and pods in document order, the rest counted."""
+    """Nodes and pods in document order, what selects pods, the rest counted."""
     (tmp_path / "a.yaml").write_text(
         """\
 apiVersion: v1
@@ -49,6 +49,11 @@ status:
 ---
 apiVersion: v1
 kind: Service
+metadata: {name: web}
+spec: {selector: {app: web}}
+---
+apiVersion: v1
+kind: ConfigMap
 metadata: {name: web}
 ---
 apiVersion: v1
@@ -69,7 +74,8 @@ spec:
     assert ["pod/default/web"] == [pod.key for pod in found.pods]
     assert (("cpu", 500),) == found.pods[0].spec.demand.amounts
     assert (make_namespace("default"),) == found.namespaces
-    assert {"Service": 1} == found.ignored
+    assert ["selection/Service/default/web"] == [selection.key for selection in found.selections]
+    assert {"ConfigMap": 1} == found.ignored
 
 
 def test_what_kubectl_prints_is_read(tmp_path: pathlib.Path) -> None:
@@ -177,7 +183,7 @@ def test_kinds_are_counted_in_order() -> None:
     """Sorted, so that two runs print the same."""
     roles = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role"}
 
-    assert ["Role", "Service"] == list(collect(service("a"), roles).ignored)
+    assert ["ConfigMap", "Role"] == list(collect(roles, config_map("a")).ignored)
 
 
 def test_normalized_objects_are_taken_as_they_are() -> None:

@@ -134,7 +134,7 @@ TABLE = [
     ("no container", POD, 'a.yaml:1: Pod "default/web": spec.containers: is missing or empty (add a container)'),
     (
         "a mistake inside a list",
-        "kind: List\napiVersion: v1\nitems:\n- {kind: Service}\n- {kind: Pood, apiVersion: v1}\n",
+        "kind: List\napiVersion: v1\nitems:\n- {kind: ConfigMap}\n- {kind: Pood, apiVersion: v1}\n",
         'a.yaml:1: items[1]: unknown kind "Pood" in apiVersion "v1" (correct apiVersion and kind)',
     ),
     (

@@ -6,6 +6,8 @@ streams. Excluded: how objects are decoded.
 """
 
 import asyncio
+import contextlib
+import typing
 
 import pytest
 
@@ -46,21 +48,32 @@ async def test_the_first_list_asks_for_the_newest_version_and_leaves_out_pods_th
 
 @virtual.timed
 async def test_every_resource_is_followed_under_its_own_key() -> None:
-    """Nodes, namespaces, priority classes and pods become vertices of their kinds."""
+    """Nodes, namespaces, priority classes, pods and what selects pods become vertices of their kinds."""
     found = {}
+    selecting = (
+        resources.SERVICES,
+        resources.REPLICATION_CONTROLLERS,
+        resources.REPLICA_SETS,
+        resources.STATEFUL_SETS,
+    )
     async with apiserver.FakeApiServer() as server, server.client() as client:
         server.create(apiserver.NODES, objects.node("n1"))
         server.create(apiserver.NAMESPACES, {"metadata": {"name": "blue", "labels": {"team": "a"}}})
         server.create(apiserver.PRIORITY_CLASSES, {"metadata": {"name": "high"}, "value": 7})
         server.create(PODS, objects.pod("web"))
+        for resource in selecting:
+            server.create(resource.path, {"metadata": {"name": "web", "namespace": "default"}})
 
         async with (
+            contextlib.AsyncExitStack() as stack,
             mirror.following(client, resources.NODES) as nodes,
             mirror.following(client, resources.NAMESPACES) as namespaces,
             mirror.following(client, resources.PRIORITY_CLASSES) as classes,
             mirror.following(client, resources.PODS) as pods,
         ):
-            for one in (nodes, namespaces, classes, pods):
+            others = [await stack.enter_async_context(mirror.following(client, each)) for each in selecting]
+            followed: list[mirror.Following[typing.Any]] = [nodes, namespaces, classes, pods, *others]
+            for one in followed:
                 await one.synced.wait()
                 one.mirror.take()
                 found[one.name] = list(one.mirror.vertices)
@@ -70,6 +83,10 @@ async def test_every_resource_is_followed_under_its_own_key() -> None:
         "namespaces": ["namespace/blue"],
         "priorityclasses": ["priorityclass/high"],
         "pods": ["pod/default/web"],
+        "services": ["selection/Service/default/web"],
+        "replicationcontrollers": ["selection/ReplicationController/default/web"],
+        "replicasets": ["selection/ReplicaSet/default/web"],
+        "statefulsets": ["selection/StatefulSet/default/web"],
     } == found
     assert {resource.name for resource in resources.ALL} == set(found)
 

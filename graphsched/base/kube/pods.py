@@ -14,7 +14,7 @@ import typing
 
 import msgspec
 
-from graphsched.base.kube import complaints, interning, requests, selectors, wire
+from graphsched.base.kube import complaints, interning, requests, selections, selectors, wire
 from graphsched.base.values import errors, keys, labels, pods
 
 DEFAULT_NAMESPACE = "default"
@@ -79,6 +79,7 @@ def pod(body: wire.Pod) -> pods.Pod:
         deleting=metadata.deletion_timestamp is not None,
         created=metadata.creation_timestamp.timestamp() if metadata.creation_timestamp is not None else 0.0,
         started=status.start_time.timestamp() if status.start_time is not None else None,
+        owner=_texts(selections.owner_of(metadata)) if metadata.owner_references else "",
     )
 
 

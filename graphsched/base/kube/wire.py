@@ -30,6 +30,15 @@ class Body(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=
     """Base of all: unknown fields are skipped, absent lists and maps are None since the API sends null as well."""
 
 
+class Owner(Body, frozen=True, gc=False):
+    """An entry of metadata.ownerReferences."""
+
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    controller: bool = False
+
+
 class Metadata(Body, frozen=True, gc=False):
     """What identifies an object, and its labels."""
 
@@ -40,6 +49,7 @@ class Metadata(Body, frozen=True, gc=False):
     labels: dict[str, str] | None = None
     creation_timestamp: Time | None = None
     deletion_timestamp: Time | None = None
+    owner_references: list[Owner] | None = None
 
 
 class Requirement(Body, frozen=True, gc=False):

@@ -10,22 +10,10 @@ from __future__ import annotations
 import msgspec
 
 from graphsched.base.kube import complaints, wire
-from graphsched.base.values import errors
+from graphsched.base.values import errors, selections
 
 REPLICAS_MAX = 200_000
 """Of one workload; more is a slip of the keyboard, and would fill the memory before anybody saw it."""
-
-
-class Owner(wire.Body, frozen=True, gc=False):
-    """An entry of metadata.ownerReferences."""
-
-    controller: bool = False
-
-
-class OwnedMetadata(wire.Metadata, frozen=True, gc=False):
-    """Metadata of an object that another one may control."""
-
-    owner_references: list[Owner] | None = None
 
 
 class Template(wire.Body, frozen=True, gc=False):
@@ -50,7 +38,7 @@ class WorkloadSpec(wire.Body, frozen=True, gc=False):
 class Workload(wire.Body, frozen=True, gc=False):
     """A workload."""
 
-    metadata: OwnedMetadata = OwnedMetadata()
+    metadata: wire.Metadata = wire.Metadata()
     spec: WorkloadSpec = WorkloadSpec()
 
     @property
@@ -63,6 +51,11 @@ CODECS = {
     kind: wire.Codec(kind, Workload)
     for kind in ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet", "Job")
 }
+
+
+def replica_set_name(deployment: str) -> str:
+    """Name of the ReplicaSet that a Deployment's pods are made to belong to. No manifest can have one of this name."""
+    return f"{deployment}."
 
 
 def expand(kind: str, body: Workload) -> list[wire.Pod]:
@@ -110,5 +103,15 @@ def _pod(kind: str, body: Workload, labels: dict[str, str], index: int) -> wire.
             spec = msgspec.structs.replace(spec, volumes=[*others, *claims])
     elif kind == "Job" and body.spec.completion_mode == "Indexed":
         labels = {**labels, "batch.kubernetes.io/job-completion-index": str(index)}
-    metadata = wire.Metadata(name=name, namespace=body.metadata.namespace, labels=labels)
+    metadata = wire.Metadata(
+        name=name, namespace=body.metadata.namespace, labels=labels, owner_references=_owners(kind, body.metadata.name)
+    )
     return wire.Pod(metadata=metadata, spec=spec)
+
+
+def _owners(kind: str, name: str) -> list[wire.Owner] | None:
+    """The controller of a workload's pods, where it is of a kind whose selector spreads them."""
+    if kind == "Deployment":
+        kind, name = selections.REPLICA_SET, replica_set_name(name)
+    api_version = selections.API_VERSIONS.get(kind)
+    return None if api_version is None else [wire.Owner(api_version, kind, name, controller=True)]

@@ -20,6 +20,7 @@ class Kind(enum.StrEnum):
     POD = "pod"
     NAMESPACE = "namespace"
     PRIORITY_CLASS = "priorityclass"
+    SELECTION = "selection"
     DOMAIN = "domain"
 
 
@@ -60,6 +61,11 @@ def pod_key(namespace: str, name: str) -> VertexKey:
 def namespace_key(name: str) -> VertexKey:
     """The key of the namespace called `name`."""
     return VertexKey("namespace/" + name)
+
+
+def selection_key(kind: str, namespace: str, name: str) -> VertexKey:
+    """The key of the object `name` in `namespace` that selects pods; `kind` is that of the API, e.g. ReplicaSet."""
+    return VertexKey(f"selection/{kind}/{namespace}/{name}")
 
 
 def domain_key(label: str, value: str) -> VertexKey:

@@ -199,6 +199,7 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
         devices: Indices of the shareable GPUs it holds on `node`, sorted.
         created: metadata.creationTimestamp, seconds since the epoch; 0 when absent.
         started: status.startTime, seconds since the epoch; None while not started.
+        owner: Key of the `selections.Selection` of its controller; empty where it has none that selects pods.
     """
 
     key: keys.VertexKey
@@ -216,6 +217,7 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     devices: tuple[int, ...] = ()
     created: float = 0.0
     started: float | None = None
+    owner: str = ""
 
     @property
     def namespace(self) -> str:

@@ -22,7 +22,8 @@ Rows = attributes.Rows
 class Subject(msgspec.Struct, frozen=True, gc=False):
     """What is being placed: the spec with the profile's part already joined to it.
 
-    Namespace and labels are filled in only for the checks outside the class cache: no other may read them.
+    Namespace, labels and default constraints are filled in only for the checks outside the class cache: no other may
+    read them.
     """
 
     spec: pods.Spec
@@ -32,6 +33,16 @@ class Subject(msgspec.Struct, frozen=True, gc=False):
     ignored_groups: frozenset[str] = frozenset()
     namespace: str = ""
     labels: labels.Labels = labels.NO_LABELS
+    default_spread: tuple[pods.SpreadConstraint, ...] = ()
+    keys_optional: bool = False
+
+    @property
+    def spread(self) -> tuple[pods.SpreadConstraint, ...]:
+        """Its topology spread constraints, or else those it has by default.
+
+        `keys_optional` says that those of the default score nodes that lack some of their keys, too.
+        """
+        return self.spec.spread or self.default_spread
 
 
 class Refusal(msgspec.Struct, frozen=True, gc=False):

@@ -51,3 +51,11 @@ def of(graph: view.View, key: str) -> Domains:
     """The domains of a topology key."""
     column = graph.attributes.label(key)
     return Domains(column.ids, len(column.values))
+
+
+def with_unlabelled(graph: view.View, key: str) -> Domains:
+    """The domains of a topology key where nodes without it share one: that of the empty value."""
+    column = graph.attributes.label(key)
+    number = len(column.values)
+    shared = column.values.index("") if "" in column.values else number
+    return Domains(np.where(column.ids >= 0, column.ids, np.int32(shared)).astype(np.int32), number)

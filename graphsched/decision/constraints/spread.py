@@ -7,6 +7,7 @@ none.
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 
 from graphsched.base.values import pods
@@ -29,7 +30,7 @@ class PodTopologySpread:
 
     def applies(self, subject: check.Subject) -> bool:
         """Where the pod has a hard constraint."""
-        return any(constraint.hard for constraint in subject.spec.spread)
+        return any(constraint.hard for constraint in subject.spread)
 
     def passes(self, graph: view.View, subject: check.Subject, rows: check.Rows) -> trace.Mask:
         """Bool for each row: no constraint is broken there."""
@@ -45,7 +46,7 @@ class PodTopologySpread:
         ]
 
     def _broken(self, graph: view.View, subject: check.Subject) -> tuple[trace.Mask, trace.Mask]:
-        hard = [constraint for constraint in subject.spec.spread if constraint.hard]
+        hard = [constraint for constraint in subject.spread if constraint.hard]
         keyed = all_keyed(graph, hard)
         unlabelled = np.zeros(graph.columns.capacity, np.bool_)
         skewed = np.zeros(graph.columns.capacity, np.bool_)
@@ -61,6 +62,24 @@ class PodTopologySpread:
             ahead = places.spread(sums) + (itself - least) > constraint.max_skew
             skewed |= ahead & ~unlabelled
         return unlabelled, skewed
+
+
+def by_default(
+    graph: view.View, constraints: tuple[pods.SpreadConstraint, ...], pod: pods.Pod
+) -> tuple[pods.SpreadConstraint, ...]:
+    """The constraints by which a pod without any of its own is spread: none where no Service or controller selects it.
+
+    Args:
+        graph: Says which do.
+        constraints: Those of the profile; their selectors are not read.
+        pod: The pod.
+    """
+    if pod.spec.spread or not constraints:
+        return ()
+    selector = graph.selections.of(pod.namespace, pod.labels, pod.owner)
+    if selector is None:
+        return ()
+    return tuple(msgspec.structs.replace(constraint, selector=selector) for constraint in constraints)
 
 
 def all_keyed(graph: view.View, constraints: list[pods.SpreadConstraint]) -> trace.Mask:

@@ -91,24 +91,27 @@ class PodTopologySpread:
     plugin = names.POD_TOPOLOGY_SPREAD
 
     def score(self, graph: view.View, subject: check.Subject, passed: trace.Mask) -> trace.Scores | None:
-        """Int64 a row: 100 for the emptiest; 0 for rows that lack the key of any soft constraint."""
-        soft = [constraint for constraint in subject.spec.spread if not constraint.hard]
+        """Int64 a row: 100 for the emptiest; 0 for rows that lack the key of any soft constraint, unless it may."""
+        soft = [constraint for constraint in subject.spread if not constraint.hard]
         if not soft:
             return None
-        keyed = spread.all_keyed(graph, soft)
+        keyed = graph.columns.live if subject.keys_optional else spread.all_keyed(graph, soft)
         ranked = passed & keyed
         total = np.zeros(graph.columns.capacity)
         for constraint in soft:
             places = domains.of(graph, constraint.topology_key)
+            labelled = places.inside
             counts = spread.alike(graph, subject, constraint)
             if constraint.topology_key == HOSTNAME:
                 size, here = int(np.count_nonzero(ranked)), counts
             else:
+                if subject.keys_optional:
+                    places = domains.with_unlabelled(graph, constraint.topology_key)
                 shown = places.present(ranked)
                 size = int(np.count_nonzero(shown))
                 counted = keyed & spread.included(graph, subject, constraint)
                 here = places.spread(places.sums(counts, counted))
-            total = total + (here * np.log(float(size + 2)) + float(constraint.max_skew - 1))
+            total = total + (here * np.log(float(size + 2)) + float(constraint.max_skew - 1)) * labelled
         # Go rounds halves away from zero; the sum is never negative.
         raw = np.floor(total + 0.5).astype(np.int64)
         return _turned(raw, ranked)

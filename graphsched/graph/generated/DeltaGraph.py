@@ -12,9 +12,11 @@ from graphsched.graph.generated.LabelRow import LabelRow
 from graphsched.graph.generated.LinkEdge import LinkEdge
 from graphsched.graph.generated.NamespaceRow import NamespaceRow
 from graphsched.graph.generated.NodeRow import NodeRow
+from graphsched.graph.generated.OwnerRow import OwnerRow
 from graphsched.graph.generated.PodRow import PodRow
 from graphsched.graph.generated.PriorityClassRow import PriorityClassRow
 from graphsched.graph.generated.RunsEdge import RunsEdge
+from graphsched.graph.generated.SelectionRow import SelectionRow
 from graphsched.graph.generated.StreamRow import StreamRow
 from graphsched.graph.generated.TaintRow import TaintRow
 from typing import Optional
@@ -629,8 +631,54 @@ class DeltaGraph(object):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(50))
         return o == 0
 
+    # DeltaGraph
+    def Selections(self, j: int) -> Optional[SelectionRow]:
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(52))
+        if o != 0:
+            x = self._tab.Vector(o)
+            x += flatbuffers.number_types.UOffsetTFlags.py_type(j) * 8
+            obj = SelectionRow()
+            obj.Init(self._tab.Bytes, x)
+            return obj
+        return None
+
+    # DeltaGraph
+    def SelectionsLength(self) -> int:
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(52))
+        if o != 0:
+            return self._tab.VectorLen(o)
+        return 0
+
+    # DeltaGraph
+    def SelectionsIsNone(self) -> bool:
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(52))
+        return o == 0
+
+    # DeltaGraph
+    def Owners(self, j: int) -> Optional[OwnerRow]:
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(54))
+        if o != 0:
+            x = self._tab.Vector(o)
+            x += flatbuffers.number_types.UOffsetTFlags.py_type(j) * 8
+            obj = OwnerRow()
+            obj.Init(self._tab.Bytes, x)
+            return obj
+        return None
+
+    # DeltaGraph
+    def OwnersLength(self) -> int:
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(54))
+        if o != 0:
+            return self._tab.VectorLen(o)
+        return 0
+
+    # DeltaGraph
+    def OwnersIsNone(self) -> bool:
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(54))
+        return o == 0
+
 def DeltaGraphStart(builder: flatbuffers.Builder):
-    builder.StartObject(24)
+    builder.StartObject(26)
 
 def Start(builder: flatbuffers.Builder):
     DeltaGraphStart(builder)
@@ -916,6 +964,30 @@ def DeltaGraphStartRunsVector(builder, numElems: int) -> int:
 
 def StartRunsVector(builder, numElems: int) -> int:
     return DeltaGraphStartRunsVector(builder, numElems)
+
+def DeltaGraphAddSelections(builder: flatbuffers.Builder, selections: int):
+    builder.PrependUOffsetTRelativeSlot(24, flatbuffers.number_types.UOffsetTFlags.py_type(selections), 0)
+
+def AddSelections(builder: flatbuffers.Builder, selections: int):
+    DeltaGraphAddSelections(builder, selections)
+
+def DeltaGraphStartSelectionsVector(builder, numElems: int) -> int:
+    return builder.StartVector(8, numElems, 4)
+
+def StartSelectionsVector(builder, numElems: int) -> int:
+    return DeltaGraphStartSelectionsVector(builder, numElems)
+
+def DeltaGraphAddOwners(builder: flatbuffers.Builder, owners: int):
+    builder.PrependUOffsetTRelativeSlot(25, flatbuffers.number_types.UOffsetTFlags.py_type(owners), 0)
+
+def AddOwners(builder: flatbuffers.Builder, owners: int):
+    DeltaGraphAddOwners(builder, owners)
+
+def DeltaGraphStartOwnersVector(builder, numElems: int) -> int:
+    return builder.StartVector(8, numElems, 4)
+
+def StartOwnersVector(builder, numElems: int) -> int:
+    return DeltaGraphStartOwnersVector(builder, numElems)
 
 def DeltaGraphEnd(builder: flatbuffers.Builder) -> int:
     return builder.EndObject()

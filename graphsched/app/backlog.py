@@ -11,9 +11,10 @@ time is an argument, in seconds of any clock that never goes back.
               │        └─ UNSCHEDULABLE           ERRORS
               └───────────── penalty over ───────────┘          GATED ──gates gone──▶ ACTIVE
 
-Pods that no event can tell apart (same spec, priority and refusing plugins) wait in one group. News that may help
-releases only the one that waits longest; when it is placed the next is released, when it is refused the others would
-have been as well and stay. So one freed slot costs one decision per group, whatever the number of pods.
+Pods that no event can tell apart (same spec, priority and refusing plugins; where company had a part in it the same
+namespace and labels as well) wait in one group. News that may help releases only the one that waits longest; when it is
+placed the next is released, when it is refused the others would have been as well and stay. So one freed slot costs one
+decision per group, whatever the number of pods.
 
 Invariant: a pod that was added and not removed is in exactly one pool. Bounds: some 500 bytes a pod; one waiting round
 of news, itself bounded (`hints.News`).
@@ -184,7 +185,7 @@ class Backlog:
         if event is not None:
             self._requeue(entry, event, now)
             return
-        if hints.BY_SPEC.issuperset(plugins):
+        if self._speaks_for_all(entry):
             self._retire(entry)
         else:
             # Its labels or namespace had a part in it, so its siblings may fare better.
@@ -232,7 +233,10 @@ class Backlog:
         """
         if not self._round and self._news:
             self._round_news, self._news = self._news, hints.News()
-            self._round = list(self._groups)
+            everybody = self._round_news.beyond_company
+            self._round = [
+                key for key, group in self._groups.items() if everybody or not hints.COMPANY.isdisjoint(group.plugins)
+            ]
         for key in self._round[-GROUPS_A_ROUND:]:
             group = self._groups.get(key)
             if group is None or group.released is not None or not group.members:
@@ -324,6 +328,15 @@ class Backlog:
             return key
         del self._groups[key]
         return None
+
+    def _speaks_for_all(self, entry: parking.Entry) -> bool:
+        """Whether the members of the group that sent this entry would have been refused as well."""
+        if hints.BY_SPEC.issuperset(entry.plugins):
+            return True
+        group = None if entry.group is None else self._groups.get(entry.group)
+        # A group of pods that company refused holds pods of one namespace and one set of labels.
+        alike = group is not None and not hints.BY_SPEC.issuperset(group.plugins)
+        return alike and hints.BY_KIND.issuperset(entry.plugins)
 
     def _pass_on(self, entry: parking.Entry, now: float) -> None:
         """The envoy will not answer for its group, or answered well: the next one goes."""

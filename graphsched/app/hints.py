@@ -4,8 +4,8 @@ Comes in: what changed in the cluster since the last turn, as old and new values
 out: the event that makes a retry worth while, or none. `backlog` asks and moves the pods.
 
 A hint that says yes too often costs a wasted decision; one that says no too often loses a pod until the next flush of
-leftovers. So every doubt is a yes: an unknown plugin wakes on whatever may free or add room. All hints depend on the
-spec alone (`InterPodAffinity` also reads labels, see `BY_SPEC`), so one answer serves all pods of a spec.
+leftovers. So every doubt is a yes: an unknown plugin wakes on whatever may free or add room. Hints depend on the spec
+alone, those about company also on namespace and labels (see `BY_SPEC`), so one answer serves all pods of a kind.
 
 One rule is sharper than kube-scheduler's: a pod that left a node wakes those waiting for resources only if one of them
 now fits on that node. Since a removal changes no other node, nothing is missed.
@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
+from graphsched.app import encounters
 from graphsched.base.values import nodes, pods
 from graphsched.decision import names
 
@@ -31,9 +32,12 @@ class Event(enum.StrEnum):
     POD_TOLERATES = "UnschedulablePodUpdatePodToleration"
     POD_UNGATED = "UnschedulablePodUpdatePodSchedulingGatesEliminated"
     POD_RELABELLED = "UnschedulablePodUpdatePodLabel"
+    OTHER_ADDED = "AssignedPodAdd"
     OTHER_GONE = "AssignedPodDelete"
+    OTHER_RELABELLED = "AssignedPodUpdatePodLabel"
     OTHER_SCALED_DOWN = "AssignedPodUpdatePodScaleDown"
     NODE_ADDED = "NodeAdd"
+    NODE_GONE = "NodeDelete"
     NODE_ALLOCATABLE = "NodeUpdateNodeAllocatable"
     NODE_LABELS = "NodeUpdateNodeLabel"
     NODE_TAINTS = "NodeUpdateNodeTaint"
@@ -66,8 +70,9 @@ class News(msgspec.Struct, gc=False):
         allocatable, labels, taints, features: Nodes that changed in this respect.
         freed: Names of nodes that a pod left, or on which it lost a nomination; the values mean nothing.
         freed_ports: Host ports those pods held.
-        freed_terms: Whether one of those pods had required anti-affinity.
         shrunk: Resources of which some bound pod now holds less.
+        removed: Nodes that went.
+        company: Pods that came, went or changed their labels.
     """
 
     added: list[NodePair] = msgspec.field(default_factory=list)
@@ -77,8 +82,9 @@ class News(msgspec.Struct, gc=False):
     features: list[NodePair] = msgspec.field(default_factory=list)
     freed: dict[str, None] = msgspec.field(default_factory=dict)
     freed_ports: set[pods.HostPort] = msgspec.field(default_factory=set)
-    freed_terms: bool = False
     shrunk: set[str] = msgspec.field(default_factory=set)
+    removed: list[nodes.Node] = msgspec.field(default_factory=list)
+    company: encounters.Encounters = msgspec.field(default_factory=encounters.Encounters)
     _nodes: tuple[str, ...] = ()
 
     @property
@@ -90,6 +96,11 @@ class News(msgspec.Struct, gc=False):
 
     def __bool__(self) -> bool:
         """Whether anything changed that a hint reads."""
+        return self.beyond_company or bool(self.company or self.removed)
+
+    @property
+    def beyond_company(self) -> bool:
+        """Whether anything changed that others than the plugins of `COMPANY` read."""
         return bool(
             self.added or self.freed or self.allocatable or self.labels or self.taints or self.features or self.shrunk
         )
@@ -112,24 +123,33 @@ class News(msgspec.Struct, gc=False):
 
     def pod(self, before: pods.Pod | None, after: pods.Pod | None, *, assumed: str = "") -> None:
         """A pod came, changed or went; `assumed` is the node it counted on by our decision alone."""
+        same = before is not None and after is not None and before.uid == after.uid
+        if after is not None and after.node and not (same and before is not None and before.node):
+            # Also our own decisions, once they are confirmed: whoever was refused before that is told now.
+            self.company.came(after)
         if before is None:
             return
         held = before.node or assumed or before.nominated
         if not held:
             return
-        same = after is not None and before.uid == after.uid
         holds = (after.node or assumed or after.nominated) if after is not None and same else ""
         if held != holds:
             self.left(before, held)
-        elif after is not None and before.held.amounts != after.held.amounts:
-            now = dict(after.held.amounts)
-            self.shrunk.update(name for name, amount in before.held.amounts if now.get(name, 0) < amount)
+        elif after is not None:
+            self.company.changed(before, after)
+            if before.held.amounts != after.held.amounts:
+                now = dict(after.held.amounts)
+                self.shrunk.update(name for name, amount in before.held.amounts if now.get(name, 0) < amount)
 
     def left(self, pod: pods.Pod, node: str) -> None:
         """A pod no longer counts on the node."""
         self.freed[node] = None
         self.freed_ports.update(pod.spec.ports)
-        self.freed_terms = self.freed_terms or bool(pod.spec.pod_anti_affinity)
+        self.company.left(pod)
+
+    def gone(self, node: nodes.Node) -> None:
+        """A node went."""
+        self.removed.append(node)
 
     def merge(self, later: News) -> None:
         """Take in what changed after this."""
@@ -140,11 +160,13 @@ class News(msgspec.Struct, gc=False):
         self.features.extend(later.features)
         self.freed.update(later.freed)
         self.freed_ports.update(later.freed_ports)
-        self.freed_terms = self.freed_terms or later.freed_terms
         self.shrunk.update(later.shrunk)
+        self.removed.extend(later.removed)
+        self.company.merge(later.company)
         for pairs in (self.added, self.allocatable, self.labels, self.taints, self.features):
             # One more than the bound is as good as all of them.
             del pairs[PAIRS_MAX + 1 :]
+        del self.removed[PAIRS_MAX + 1 :]
 
 
 def shrank(before: pods.Demand, after: pods.Demand) -> bool:
@@ -338,15 +360,77 @@ def _node_features(news: News, pod: pods.Pod, _room: Room | None) -> Event | Non
     )
 
 
-def _pod_affinity(news: News, _pod: pods.Pod, _room: Room | None) -> Event | None:
-    # What refuses is a pod on the node whose required anti-affinity selects the newcomer.
+def _pod_affinity(news: News, pod: pods.Pod, _room: Room | None) -> Event | None:
+    # A term of any pod on any node may have refused, so no label of a node is without meaning.
     if news.added:
         return Event.NODE_ADDED
     if news.labels:
         return Event.NODE_LABELS
-    if news.freed_terms:
+    spec, seen, own = pod.spec, news.company, (pod.namespace, pod.labels)
+    if seen.many:
         return Event.OTHER_GONE
+    if any(encounters.befriends(spec, kind) for kind in seen.arrived):
+        return Event.OTHER_ADDED
+    for kind, terms in seen.departed:
+        # Once the last one it wants to be near is gone, a pod that wants its own kind may be the first anywhere.
+        if encounters.avoids(spec.pod_anti_affinity, kind) or encounters.avoids(terms, own):
+            return Event.OTHER_GONE
+        if encounters.befriends(spec, kind) and encounters.befriends(spec, own):
+            return Event.OTHER_GONE
+    for namespace, before, after in seen.relabelled:
+        was, now = (namespace, before), (namespace, after)
+        if encounters.befriends(spec, was) != encounters.befriends(spec, now):
+            return Event.OTHER_RELABELLED
+        if any(encounters.selects(term, was) > encounters.selects(term, now) for term in spec.pod_anti_affinity):
+            return Event.OTHER_RELABELLED
     return _unconditional(news)
+
+
+def _spread(news: News, pod: pods.Pod, _room: Room | None) -> Event | None:
+    spec, seen = pod.spec, news.company
+    hard = [constraint for constraint in spec.spread if constraint.hard]
+    if not hard:
+        # Spread by the profile's constraints, which are not at hand.
+        return _any_change(news, pod, None) or (Event.OTHER_ADDED if seen or news.removed else None)
+    if len(news.removed) > PAIRS_MAX or any(_keyed(hard, node) for node in news.removed):
+        return Event.NODE_GONE
+    found = (
+        _first(news.added, Event.NODE_ADDED, lambda pair: _keyed(hard, pair[1]))
+        or _first(news.labels, Event.NODE_LABELS, lambda pair: _counts_otherwise(spec, hard, pair))
+        or _first(news.taints, Event.NODE_TAINTS, lambda pair: _keyed(hard, pair[1]))
+    )
+    if found is not None or not seen:
+        return found
+    if seen.many:
+        return Event.OTHER_GONE
+    if any(any(encounters.counted(spec, pod.namespace, kind)) for kind in seen.arrived):
+        return Event.OTHER_ADDED
+    gone = [*(kind for kind, _ in seen.departed), *seen.ending]
+    if any(any(encounters.counted(spec, pod.namespace, kind)) for kind in gone):
+        return Event.OTHER_GONE
+    for namespace, before, after in seen.relabelled:
+        was = encounters.counted(spec, pod.namespace, (namespace, before))
+        if was != encounters.counted(spec, pod.namespace, (namespace, after)):
+            return Event.OTHER_RELABELLED
+    return None
+
+
+def _keyed(hard: Sequence[pods.SpreadConstraint], node: nodes.Node) -> bool:
+    """Whether the node has the keys of all the constraints: others take no part in any count."""
+    have = dict(node.labels)
+    return all(constraint.topology_key in have for constraint in hard)
+
+
+def _counts_otherwise(spec: pods.Spec, hard: Sequence[pods.SpreadConstraint], pair: NodePair) -> bool:
+    """Whether the node's part in the counting changed with its labels."""
+    before, after = pair
+    if before is None or _keyed(hard, before) != _keyed(hard, after):
+        return True
+    if not _keyed(hard, after):
+        return False
+    had, has = dict(before.labels), dict(after.labels)
+    moved = any(had[constraint.topology_key] != has[constraint.topology_key] for constraint in hard)
+    return moved or matches(spec, before) != matches(spec, after)
 
 
 def _no_nodes(news: News, _pod: pods.Pod, _room: Room | None) -> Event | None:
@@ -385,11 +469,16 @@ _HINTS: dict[str, Hint] = {
     names.NODE_RESOURCES_FIT: _node_resources_fit,
     names.NODE_DECLARED_FEATURES: _node_features,
     names.INTER_POD_AFFINITY: _pod_affinity,
+    names.POD_TOPOLOGY_SPREAD: _spread,
     names.GPU_DEVICES: _node_resources_fit,
     names.UNSUPPORTED: _unsupported,
 }
 
-BY_SPEC = frozenset(_HINTS) - {names.INTER_POD_AFFINITY}
+COMPANY = frozenset({names.INTER_POD_AFFINITY, names.POD_TOPOLOGY_SPREAD})
+"""Plugins that look at other pods."""
+BY_KIND = frozenset(_HINTS)
+"""Plugins whose refusal depends on nothing of the pod but its spec, its namespace and its labels."""
+BY_SPEC = BY_KIND - COMPANY
 """Plugins whose refusal depends on nothing of the pod but its spec."""
 
 _NEVER: frozenset[Event] = frozenset()
@@ -404,4 +493,5 @@ _OWN: dict[str, frozenset[Event]] = {
     names.NODE_DECLARED_FEATURES: _NEVER,
     names.GPU_DEVICES: _NEVER,
     names.INTER_POD_AFFINITY: frozenset({Event.POD_RELABELLED, Event.POD_UPDATED}),
+    names.POD_TOPOLOGY_SPREAD: frozenset({Event.POD_RELABELLED, Event.POD_TOLERATES}),
 }

@@ -118,6 +118,8 @@ class Intake:
                 self._pod(before if isinstance(before, pods.Pod) else None, after, now)
             elif isinstance(before, pods.Pod):
                 self._pod(before, None, now)
+            elif isinstance(before, nodes.Node):
+                self._news.gone(before)
 
     def _changes(self, patch: delta.Patch) -> list[Change]:
         """Each vertex that the patch touches, as it is and as it will be."""

@@ -382,3 +382,33 @@ def test_refusals_are_counted_by_plugin() -> None:
     refuse(queue, 0.0, ("NodePorts", "NodeResourcesFit"))
 
     assert {"NodePorts": 2, "NodeResourcesFit": 2} == queue.refusals()
+
+
+def test_pods_alike_in_all_that_company_reads_have_one_envoy() -> None:
+    """Same spec, namespace and labels: when the envoy is refused again, the others stay where they are."""
+    queue = backlog.Backlog()
+    for name in "abc":
+        queue.add(pod(name, labels=(("app", "x"),)), 0.0)
+    assert ["a", "b", "c"] == refuse(queue, 0.0, ("PodTopologySpread",))
+    queue.tell(added())
+    queue.ask(100.0)
+
+    assert ["a"] == refuse(queue, 100.0, ("PodTopologySpread",))
+    assert 3 == queue.counts()[Pool.UNSCHEDULABLE]
+
+
+def test_news_of_company_are_for_those_who_read_them() -> None:
+    """A pod that was bound makes no room: only those refused because of others are asked."""
+    near = builders.make_pod("near").near("zone", builders.selecting(app="db")).build().spec
+    queue = backlog.Backlog()
+    queue.add(pod("full"), 0.0)
+    refuse(queue, 0.0)
+    queue.add(pod("lonely", spec=near), 0.0)
+    refuse(queue, 0.0, ("InterPodAffinity",))
+    friend = builders.make_pod("db").label("app", "db")
+    news = hints.News()
+    news.pod(friend.build(), friend.node("n1").build())
+    queue.tell(news)
+    queue.ask(100.0)
+
+    assert ["lonely"] == popped(queue)

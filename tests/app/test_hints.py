@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from graphsched.app import hints
+from graphsched.app import encounters, hints
 from graphsched.base.values import nodes, pods
 from tests import builders
 
@@ -20,6 +20,7 @@ PLUGINS = (
     "NodeResourcesFit",
     "NodeDeclaredFeatures",
     "InterPodAffinity",
+    "PodTopologySpread",
     "GraphDevices",
     "GraphUnsupported",
     hints.NO_NODES,
@@ -147,15 +148,10 @@ TABLE = [
     pytest.param("NodePorts", POD.host_port(81), GONE, None, id="ports: another port is free"),
     pytest.param("NodePorts", POD.host_port(80), changed(NODE, NODE.cpu("9")), None, id="ports: allocatable"),
     pytest.param("NodeDeclaredFeatures", POD, changed(NODE, NODE.feature("f")), Event.NODE_FEATURES, id="features"),
-    pytest.param(
-        "InterPodAffinity",
-        POD,
-        moved(builders.make_pod("old").node("n1").away_from("zone", builders.selecting(a="b")), None),
-        Event.OTHER_GONE,
-        id="pod affinity: who kept it away left",
-    ),
-    pytest.param("InterPodAffinity", POD, GONE, None, id="pod affinity: somebody else left"),
     pytest.param("InterPodAffinity", POD, changed(NODE, NODE.zone("a")), Event.NODE_LABELS, id="pod affinity: labels"),
+    pytest.param("InterPodAffinity", POD, changed(None, NODE), Event.NODE_ADDED, id="pod affinity: a node"),
+    pytest.param("InterPodAffinity", POD, changed(NODE, NODE.cpu("9")), None, id="pod affinity: allocatable"),
+    pytest.param("InterPodAffinity", POD, GONE, None, id="pod affinity: somebody else left"),
     pytest.param("GraphDevices", POD.gpu(2), changed(None, NODE.gpus(1)), None, id="devices: too few"),
     pytest.param("GraphDevices", POD.gpu(2), changed(None, NODE.gpus(2)), Event.NODE_ADDED, id="devices: a node"),
     pytest.param(
@@ -189,13 +185,150 @@ def _asking_for(pod: pods.Pod) -> pods.Pod:
     return pods.Pod(pod.key, spec=pods.Spec(node_name=pod.node))
 
 
+# ── company ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+ZONE = builders.ZONE
+WEB = POD.label("app", "web")
+DB = builders.make_pod("db").label("app", "db")
+ON_DB, ON_WEB = builders.selecting(app="db"), builders.selecting(app="web")
+NEAR, AWAY, SPREAD = WEB.near(ZONE, ON_DB), WEB.away_from(ZONE, ON_DB), WEB.spread(ZONE, ON_WEB)
+OLD_WEB = builders.make_pod("old").label("app", "web")
+IN_ZONE = NODE.zone("a")
+
+COMPANY = [
+    ("the friend came", NEAR, moved(DB, DB.node("n1")), Event.OTHER_ADDED),
+    ("the friend is not placed", NEAR, moved(DB, DB.label("x", "y")), None),
+    ("a friend of two terms, of which it meets one", NEAR.near(ZONE, ON_WEB), moved(DB, DB.node("n1")), None),
+    ("somebody else came", NEAR, moved(OLD_WEB, OLD_WEB.node("n1")), None),
+    (
+        "a friend in a namespace that is chosen by label",
+        WEB.near(ZONE, ON_DB, namespaceSelector={"matchLabels": {"a": "b"}}),
+        moved(builders.make_pod("db", "team"), builders.make_pod("db", "team").label("app", "db").node("n1")),
+        Event.OTHER_ADDED,
+    ),
+    (
+        "a friend in another namespace",
+        NEAR,
+        moved(builders.make_pod("db", "team"), builders.make_pod("db", "team").label("app", "db").node("n1")),
+        None,
+    ),
+    (
+        "somebody became a friend",
+        NEAR,
+        moved(OLD_WEB.node("n1"), OLD_WEB.label("app", "db").node("n1")),
+        Event.OTHER_RELABELLED,
+    ),
+    ("another label of a friend", NEAR, moved(DB.node("n1"), DB.label("x", "y").node("n1")), None),
+    ("the foe left", AWAY, moved(DB.node("n1"), None), Event.OTHER_GONE),
+    ("the foe was replaced", AWAY, moved(DB.node("n1"), DB.uid("other")), Event.OTHER_GONE),
+    ("the foe is a foe no more", AWAY, moved(DB.node("n1"), DB.label("app", "x").node("n1")), Event.OTHER_RELABELLED),
+    ("somebody became a foe", AWAY, moved(OLD_WEB.node("n1"), DB.set("metadata.name", "old").node("n1")), None),
+    ("somebody else left", AWAY, moved(OLD_WEB.node("n1"), None), None),
+    ("who kept it away left", WEB, moved(DB.away_from(ZONE, ON_WEB).node("n1"), None), Event.OTHER_GONE),
+    ("who keeps others away left", WEB, moved(DB.away_from(ZONE, ON_DB).node("n1"), None), None),
+    ("the last of its own kind left", WEB.near(ZONE, ON_WEB), moved(OLD_WEB.node("n1"), None), Event.OTHER_GONE),
+]
+
+
+@pytest.mark.parametrize(("name", "pod", "news", "event"), COMPANY, ids=[row[0] for row in COMPANY])
+def test_company_is_reconsidered_on(
+    name: str, pod: builders.PodBuilder, news: hints.News, event: hints.Event | None
+) -> None:
+    """A pod that comes, goes or changes its labels wakes those whose terms, or whose keeper's terms, it flips."""
+    assert event == hints.hint(("InterPodAffinity",), news, pod.build(), None), name
+
+
+SPREADING = [
+    ("one that counts came", SPREAD, moved(OLD_WEB, OLD_WEB.node("n1")), Event.OTHER_ADDED),
+    ("one that counts left", SPREAD, moved(OLD_WEB.node("n1"), None), Event.OTHER_GONE),
+    ("one that counts ends", SPREAD, moved(OLD_WEB.node("n1"), OLD_WEB.node("n1").deleting()), Event.OTHER_GONE),
+    ("somebody else left", SPREAD, moved(DB.node("n1"), None), None),
+    (
+        "one of another namespace left",
+        SPREAD,
+        moved(builders.make_pod("old", "team").label("app", "web").node("n1"), None),
+        None,
+    ),
+    (
+        "one counts no more",
+        SPREAD,
+        moved(OLD_WEB.node("n1"), OLD_WEB.label("app", "x").node("n1")),
+        Event.OTHER_RELABELLED,
+    ),
+    (
+        "one counts from now on",
+        SPREAD,
+        moved(OLD_WEB.label("app", "x").node("n1"), OLD_WEB.node("n1")),
+        Event.OTHER_RELABELLED,
+    ),
+    ("another label", SPREAD, moved(OLD_WEB.node("n1"), OLD_WEB.label("x", "y").node("n1")), None),
+    ("a node with the key", SPREAD, changed(None, IN_ZONE), Event.NODE_ADDED),
+    ("a node without the key", SPREAD, changed(None, NODE), None),
+    ("a node lost the key", SPREAD, changed(IN_ZONE, NODE), Event.NODE_LABELS),
+    ("a node moved", SPREAD, changed(IN_ZONE, NODE.zone("b")), Event.NODE_LABELS),
+    ("another label of a node", SPREAD, changed(IN_ZONE, IN_ZONE.label("x", "y")), None),
+    (
+        "a node its affinity now admits",
+        SPREAD.node_selector("x", "y"),
+        changed(IN_ZONE, IN_ZONE.label("x", "y")),
+        Event.NODE_LABELS,
+    ),
+    ("a taint lifted", SPREAD, changed(IN_ZONE.taint("t"), IN_ZONE), Event.NODE_TAINTS),
+    ("a taint lifted elsewhere", SPREAD, changed(NODE.taint("t"), NODE), None),
+    ("a resource grew", SPREAD, changed(IN_ZONE, IN_ZONE.cpu("9")), None),
+]
+
+
+@pytest.mark.parametrize(("name", "pod", "news", "event"), SPREADING, ids=[row[0] for row in SPREADING])
+def test_spreading_is_reconsidered_on(
+    name: str, pod: builders.PodBuilder, news: hints.News, event: hints.Event | None
+) -> None:
+    """What may change a count, the least of them, or who is counted at all."""
+    assert event == hints.hint(("PodTopologySpread",), news, pod.build(), None), name
+
+
+@pytest.mark.parametrize(("node", "event"), [(IN_ZONE, Event.NODE_GONE), (NODE, None)], ids=["in a domain", "in none"])
+def test_a_node_that_goes_may_take_the_emptiest_domain_with_it(
+    node: builders.NodeBuilder, event: hints.Event | None
+) -> None:
+    """Then others are no longer too far ahead."""
+    news = hints.News()
+    news.gone(node.build())
+
+    assert news
+    assert event == hints.hint(("PodTopologySpread",), news, SPREAD.build(), None)
+    assert hints.hint(("NodeResourcesFit",), news, SPREAD.build(), None) is None
+
+
+def test_an_arrival_is_told_once_however_it_came() -> None:
+    """Bound from nothing, after our own decision, under another UID: it came; bound before: it did not."""
+    bound = OLD_WEB.node("n1")
+    for news in (moved(OLD_WEB, bound), moved(OLD_WEB, bound, assumed="n1"), moved(bound.uid("x"), bound)):
+        assert [("default", (("app", "web"),))] == list(news.company.arrived)
+    fresh = hints.News()
+    fresh.pod(None, bound.build())
+    assert fresh.company.arrived
+    assert not moved(bound, bound.label("x", "y")).company.arrived
+
+
+def test_more_encounters_than_are_looked_at_are_a_yes() -> None:
+    """And the notes stay bounded."""
+    news, more = hints.News(), hints.News()
+    for number in range(2 * encounters.KINDS_MAX):
+        more.pod(DB.label("n", str(number)).node("n1").build(), None)
+    news.merge(more)
+
+    assert encounters.KINDS_MAX + 1 == len(news.company.departed)
+    for plugin, pod in (("InterPodAffinity", WEB), ("PodTopologySpread", SPREAD)):
+        assert Event.OTHER_GONE == hints.hint((plugin,), news, pod.build(), None)
+
+
 @pytest.mark.parametrize("plugin", PLUGINS)
 def test_nothing_new_wakes_nobody(plugin: str) -> None:
     """Status updates and cordons change no list of the news."""
     news = changed(NODE, NODE)
     news.node(NODE.build(), builders.make_node("n1").cordoned().set("spec.taints", []).build())
     news.pod(builders.make_pod("a").build(), builders.make_pod("a").build())
-    news.pod(None, builders.make_pod("a").node("n1").build())
 
     assert not news
     assert hints.hint((plugin,), news, POD.build(), None) is None
@@ -240,6 +373,9 @@ def test_a_pod_frees_the_node_it_counted_on(
         ("NodeUnschedulable", lambda pod: pod.tolerate("t"), Event.POD_TOLERATES),
         ("NodeAffinity", lambda pod: pod.tolerate("t"), None),
         ("InterPodAffinity", lambda pod: pod.label("a", "b"), Event.POD_RELABELLED),
+        ("PodTopologySpread", lambda pod: pod.label("a", "b"), Event.POD_RELABELLED),
+        ("PodTopologySpread", lambda pod: pod.tolerate("t"), Event.POD_TOLERATES),
+        ("PodTopologySpread", lambda pod: pod.cpu("1"), None),
         ("SomethingNew", lambda pod: pod.tolerate("t"), Event.POD_TOLERATES),
         ("SomethingNew", lambda pod: pod, None),
     ],

@@ -101,4 +101,4 @@ def group_key(entry: Entry) -> GroupKey:
     """
     pod = entry.pod
     shared = (id(pod.spec), pod.priority, entry.plugins, entry.pending)
-    return shared if hints.BY_SPEC.issuperset(entry.plugins) else (*shared, pod.namespace, pod.labels)
+    return shared if hints.BY_SPEC.issuperset(entry.plugins) else (*shared, pod.namespace, pod.labels, pod.owner)

@@ -57,6 +57,11 @@ def of(graph: view.View, pod: pods.Pod, decider: cycle.Decider) -> str:
         return _room(graph, pod, evaluation, near)
     if any(group.plugin in {names.NODE_RESOURCES_FIT, names.GPU_DEVICES} for group in found):
         return "it asks for more than any suitable node has"
+    plugins = {group.plugin for group in found}
+    if names.POD_TOPOLOGY_SPREAD in plugins:
+        return "every suitable domain is too far ahead (topology spread)"
+    if names.INTER_POD_AFFINITY in plugins:
+        return "no suitable node has the right company (pod affinity)"
     if len(found) <= 2:
         return f"every node is {wording.either([group.label for group in found])}"
     return "no node accepts it (taints, selectors, cordons)"

@@ -11,7 +11,7 @@ import msgspec
 
 from graphsched.base.values import nodes, pods, status
 from graphsched.decision import names, trace
-from graphsched.explain import wording
+from graphsched.explain import company, wording
 from graphsched.graph import view
 
 INSUFFICIENT = "Insufficient "
@@ -43,18 +43,22 @@ def refused(graph: view.View, pod: pods.Pod, evaluation: trace.Evaluation) -> tu
     if evaluation.prefilter is not None:
         return ()
     found: dict[tuple[str, str, bool], list[str]] = {}
+    others = company.Company(graph, pod)
     for name, verdict in evaluation.verdicts.items():
         if not verdict.status.ok:
             room = verdict.status.by in _ROOM and verdict.status.code is status.Code.UNSCHEDULABLE
-            key = label(graph, pod, name, verdict.status), verdict.status.by, room
+            key = label(graph, pod, name, verdict.status, others), verdict.status.by, room
             found.setdefault(key, []).append(name)
     made = (Group(text, plugin, tuple(sorted(members)), room) for (text, plugin, room), members in found.items())
     return tuple(sorted(made, key=lambda group: (-len(group.nodes), group.label)))
 
 
-def label(graph: view.View, pod: pods.Pod, name: str, refusal: status.Status) -> str:
-    """What is in the way on this node."""
+def label(
+    graph: view.View, pod: pods.Pod, name: str, refusal: status.Status, others: company.Company | None = None
+) -> str:
+    """What is in the way on this node; `others` keeps what was looked up for other nodes of the same view."""
     node = graph.node(name)
+    others = others or company.Company(graph, pod)
     if node is None:
         return "unknown"
     match refusal.by:
@@ -73,7 +77,9 @@ def label(graph: view.View, pod: pods.Pod, name: str, refusal: status.Status) ->
         case names.GPU_DEVICES:
             return _devices(node, pod, refusal)
         case names.INTER_POD_AFFINITY:
-            return "kept by the anti-affinity of pods there"
+            return others.affinity(node, refusal.reasons)
+        case names.POD_TOPOLOGY_SPREAD:
+            return others.spread(node)
         case names.NODE_DECLARED_FEATURES:
             missing = sorted(set(pod.spec.features) - set(node.features))
             return f"without {wording.both(missing)} (feature)"

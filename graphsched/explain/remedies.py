@@ -17,8 +17,8 @@ import numpy as np
 
 from graphsched.base.values import keys, nodes, pods, status
 from graphsched.decision import classes, names, profile, trace
-from graphsched.decision.constraints import walk
-from graphsched.explain import groups, wording
+from graphsched.decision.constraints import neighbours, walk
+from graphsched.explain import company, groups, wording
 from graphsched.graph import columns, occupancy, view
 
 NODES_MAX = 48
@@ -30,7 +30,7 @@ EVICTIONS_MAX = 32
 _CORDON = pods.Toleration(key="node.kubernetes.io/unschedulable", operator="Exists")
 # What a relaxation costs, so that the cheapest is told first: room is a matter of waiting or of one number in the
 # manifest, opening a node is an operator's decision, another selector may be another purpose altogether.
-_COST_ROOM, _COST_PORT, _COST_CORDON, _COST_TAINT, _COST_SELECTOR = 1.0, 4.0, 6.0, 8.0, 20.0
+_COST_ROOM, _COST_PORT, _COST_SKEW, _COST_CORDON, _COST_TAINT, _COST_SELECTOR = 1.0, 4.0, 5.0, 6.0, 8.0, 20.0
 
 
 class Change(msgspec.Struct, frozen=True, gc=False):
@@ -219,6 +219,32 @@ def _without_ports(_graph: view.View, pod: pods.Pod, _node: nodes.Node, _refused
     return _Relaxed(_replaced(pod, ports=()), f"host port {ports} free", _COST_PORT)
 
 
+def _wider(graph: view.View, pod: pods.Pod, node: nodes.Node, _refused: status.Status) -> _Relaxed | None:
+    """Accept as much skew as there would be, or drop the constraint by whose key the node has no domain."""
+    others = company.Company(graph, pod)
+    missing, ahead = others.unlabelled(node), others.ahead(node)
+    if missing:
+        left = tuple(each for each in pod.spec.spread if not each.hard or each.topology_key != missing)
+        return _Relaxed(_replaced(pod, spread=left), f"not spreading by {missing}", _COST_SELECTOR, room=False)
+    if ahead is None:
+        return None
+    wider = msgspec.structs.replace(ahead.constraint, max_skew=ahead.by)
+    spread = tuple(wider if each == ahead.constraint else each for each in pod.spec.spread)
+    cost = _COST_SKEW + ahead.by - ahead.constraint.max_skew
+    return _Relaxed(_replaced(pod, spread=spread), f"maxSkew {ahead.by}", cost, room=False)
+
+
+def _alone(_graph: view.View, pod: pods.Pod, _node: nodes.Node, refused: status.Status) -> _Relaxed | None:
+    """Do without the company asked for, or put up with the company avoided; others can not be asked to."""
+    if neighbours.InterPodAffinity.reason_affinity in refused.reasons:
+        relaxed = _replaced(pod, pod_affinity=())
+        return _Relaxed(relaxed, "dropping its pod affinity", _COST_SELECTOR, room=False)
+    if neighbours.InterPodAffinity.reason_anti_affinity in refused.reasons:
+        relaxed = _replaced(pod, pod_anti_affinity=())
+        return _Relaxed(relaxed, "dropping its pod anti-affinity", _COST_SELECTOR, room=False)
+    return None
+
+
 _RELAXATIONS: dict[str, Callable[[view.View, pods.Pod, nodes.Node, status.Status], _Relaxed | None]] = {
     names.NODE_RESOURCES_FIT: _less,
     names.GPU_DEVICES: _fewer_devices,
@@ -227,6 +253,8 @@ _RELAXATIONS: dict[str, Callable[[view.View, pods.Pod, nodes.Node, status.Status
     names.NODE_AFFINITY: _anywhere,
     names.NODE_NAME: _unnamed,
     names.NODE_PORTS: _without_ports,
+    names.POD_TOPOLOGY_SPREAD: _wider,
+    names.INTER_POD_AFFINITY: _alone,
 }
 
 
@@ -268,7 +296,9 @@ def _estimate(
             return _COST_CORDON
         case names.TAINT_TOLERATION:
             return _COST_TAINT
-        case names.NODE_AFFINITY | names.NODE_NAME:
+        case names.POD_TOPOLOGY_SPREAD:
+            return _COST_SKEW
+        case names.NODE_AFFINITY | names.NODE_NAME | names.INTER_POD_AFFINITY:
             return _COST_SELECTOR
     return np.inf
 

@@ -22,6 +22,8 @@ PLUGIN_TITLES = {
     names.NODE_RESOURCES_FIT: "room left",
     names.BALANCED_ALLOCATION: "balance of resources",
     names.IMAGE_LOCALITY: "image at hand",
+    names.INTER_POD_AFFINITY: "company of other pods",
+    names.POD_TOPOLOGY_SPREAD: "evenness of spread",
 }
 
 _JOINING, _GROWING = "a node joining", "a node joining or growing"
@@ -33,7 +35,8 @@ _WAKES = {
     names.NODE_UNSCHEDULABLE: ("a node being uncordoned",),
     names.NODE_AFFINITY: ("a node getting the labels", _JOINING),
     names.NODE_NAME: ("that node joining",),
-    names.INTER_POD_AFFINITY: ("the pods that keep it away leaving", _JOINING),
+    names.INTER_POD_AFFINITY: ("pods that it looks for coming", "pods in the way leaving", _JOINING),
+    names.POD_TOPOLOGY_SPREAD: ("a pod like it coming or leaving elsewhere", "a node joining an emptier domain"),
     names.NODE_DECLARED_FEATURES: ("a node declaring the feature",),
 }
 

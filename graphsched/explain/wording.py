@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from graphsched.base.values import nodes, pods
+from graphsched.base.values import labels, nodes, pods
 
 _BINARY = ((1 << 60, "Ei"), (1 << 50, "Pi"), (1 << 40, "Ti"), (1 << 30, "Gi"), (1 << 20, "Mi"), (1 << 10, "Ki"))
 _BYTES = frozenset({nodes.MEMORY, nodes.EPHEMERAL_STORAGE})
@@ -56,6 +56,28 @@ def gpus(demand: pods.GpuDemand) -> str:
 def count(number: int, noun: str, plural: str = "") -> str:
     """`1 node`, `1,213 nodes`."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def selector(chosen: labels.Selector) -> str:
+    """A label selector as kubectl writes it: `app=db`, `tier in (a,b)`, `!old`; empty for one that selects all."""
+    return ",".join(_requirement(each) for each in chosen.requirements)
+
+
+def _requirement(requirement: labels.Requirement) -> str:
+    key, values = requirement.key, ",".join(requirement.values)
+    match requirement.operator:
+        case labels.Operator.EXISTS:
+            return key
+        case labels.Operator.DOES_NOT_EXIST:
+            return f"!{key}"
+        case labels.Operator.IN:
+            return f"{key}={values}" if len(requirement.values) == 1 else f"{key} in ({values})"
+        case labels.Operator.NOT_IN:
+            return f"{key}!={values}" if len(requirement.values) == 1 else f"{key} notin ({values})"
+        case labels.Operator.GT:
+            return f"{key}>{values}"
+        case labels.Operator.LT:
+            return f"{key}<{values}"
 
 
 def either(items: Sequence[str]) -> str:

@@ -184,7 +184,9 @@ class _Trial:
             return verdicts.gated(pod)
         evaluation = self._decider.evaluate(self._graph.view(), pod)
         result = verdicts.of(pod, evaluation, self._decider.settings)
-        patch = delta.Patch().set_vertex(pod)
+        # A pod that names its node passes the queue by, where nominations count.
+        waiting = msgspec.structs.replace(pod, nominated="") if pod.spec.node_name else pod
+        patch = delta.Patch().set_vertex(waiting)
         selected = result.get("selected")
         if isinstance(selected, str):
             edge = keys.EdgeID(pod.key, keys.node_key(selected), keys.EdgeKind.RUNS)

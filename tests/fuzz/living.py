@@ -248,7 +248,9 @@ class _Engine:
             seen.append(pod)
             results.append(self._result(pod))
             if not isinstance(each, str):
-                self._store.apply(delta.Patch().set_vertex(pod))
+                # A pod that names its node passes the queue by, where nominations count.
+                waiting = msgspec.structs.replace(pod, nominated="") if pod.spec.node_name else pod
+                self._store.apply(delta.Patch().set_vertex(waiting))
         self._promises.end([made for pod in seen if (made := self._promises.get(pod.key, pod.uid)) is not None])
         self._store.apply(added)
         return results

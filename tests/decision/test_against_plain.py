@@ -63,6 +63,24 @@ def test_evaluate_gives_the_verdicts_of_the_plain_loops(
     assert (None if best else plain.diagnosis(cluster, pod, expected, settings)) == found.diagnosis
 
 
+@hypothesis.given(clusters.company_stores(), clusters.company_newcomers, st.lists(clusters.company_pods(), max_size=2))
+def test_company_decides_as_in_the_plain_loops(built: store.Store, pod: pods.Pod, others: list[pods.Pod]) -> None:
+    """Where nothing but other pods is in the way, every verdict is that of a loop over all of them, before and after
+    some of them change.
+    """
+    settings = profile.Profile()
+    decider = cycle.Decider(settings)
+    for change in [None, *others]:
+        if change is not None:
+            built.apply(delta.Patch().set_vertex(change))
+        cluster = cluster_of(built)
+        found = decider.evaluate(built.view(), pod)
+        assert plain.evaluate(cluster, pod, settings) == found.verdicts
+        assert_decision_follows(decider.decide(built.view(), pod), pod, cluster, settings)
+    for verdict in found.verdicts.values():
+        hypothesis.event(verdict.status.reasons[0] if verdict.status.reasons else "passed")
+
+
 @hypothesis.given(
     clusters.stores(),
     st.lists(clusters.newcomers(), min_size=1, max_size=3),

@@ -86,10 +86,11 @@ class Decider:
             return _refused_whole(graph, pod, refused)
         attributed = self._attribute(graph, pod)
         passed = (attributed.plugin < 0) & graph.columns.live
-        failed = self._scoring_error(pod) if np.count_nonzero(passed) > 1 else None
-        if failed is not None:
+        failed = self._scoring_error(pod)
+        nominated = graph.columns.rows.get(pod.nominated, -1)
+        if failed is not None and np.count_nonzero(passed) > 1 and not (nominated >= 0 and passed[nominated]):
             return _refused_whole(graph, pod, failed)
-        by_plugin = self._scores(graph, pod, passed)
+        by_plugin = self._scores(graph, pod, passed) if failed is None else {}
         verdicts = {}
         for name, row in sorted(graph.columns.rows.items()):
             if passed[row]:

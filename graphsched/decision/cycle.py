@@ -140,8 +140,13 @@ class Decider:
         return self._diagnosis(graph, pod, self._attribute(graph, pod))
 
     def _attribute(self, graph: view.View, pod: pods.Pod) -> walk.Attributed:
-        crowded = _with_nominated(graph, pod)
-        return walk.attribute(crowded or graph, self._subject(pod), self._in_order(pod))
+        seen = _with_nominated(graph, pod) or graph
+        subject, checks = self._subject(pod), self._enabled()
+        pinned = _pinned(pod.spec, self.settings)
+        if pinned:
+            by = _refusing(seen, subject, checks, name=pod.nominated)
+            checks = [_Narrowed(pinned, pod.nominated, by=by), *checks]
+        return walk.attribute(seen, subject, checks)
 
     def _scores(self, graph: view.View, pod: pods.Pod, passed: trace.Mask) -> dict[str, trace.Scores]:
         """Plugin → weighted normalised score a row, for the plugins that do not skip."""
@@ -168,11 +173,6 @@ class Decider:
         joined = classes.subject_of(pod.spec, self.settings)
         return msgspec.structs.replace(joined, namespace=pod.namespace, labels=pod.labels)
 
-    def _in_order(self, pod: pods.Pod) -> list[check.Check]:
-        """The checks that charge a node, first to last."""
-        pinned = _pinned(pod.spec, self.settings)
-        return [_Narrowed(pinned, pod.nominated), *self._enabled()] if pinned else self._enabled()
-
     def _enabled(self) -> list[check.Check]:
         return [each for each in walk.IN_ORDER if each.plugin not in self.settings.disabled]
 
@@ -180,16 +180,18 @@ class Decider:
 class _Narrowed:
     """Nodes that PreFilter cut away because required affinity pins other names. They have no plugin of their own.
 
-    The node that the pod is nominated to is looked at before the cut, so it keeps the reasons of the checks.
+    The node that the pod is nominated to is looked at before the cut, so it keeps the reasons of the checks. And the
+    plugin that refuses it there (`by`) is named among those that cut away the others, as kube-scheduler names it.
     """
 
     plugin = ""
     static = True
     after: tuple[str, ...] = ()
-    reason = f"node(s) didn't satisfy plugin(s) [{names.NODE_AFFINITY}]"
 
-    def __init__(self, pinned: frozenset[str], nominated: str) -> None:
+    def __init__(self, pinned: frozenset[str], nominated: str, *, by: str) -> None:
         self._looked_at = {*pinned, nominated}
+        plugins = sorted({names.NODE_AFFINITY, by} - {""})
+        self.reason = f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}]"
 
     def applies(self, subject: check.Subject) -> bool:  # noqa: ARG002
         """Always: it is made only where every required term pins names."""
@@ -225,6 +227,16 @@ def _pinned(spec: pods.Spec, settings: profile.Profile) -> frozenset[str] | None
     """The node names that PreFilter narrows the search to; None where it does not."""
     narrows = names.NODE_AFFINITY not in settings.disabled if settings.narrows is None else settings.narrows
     return identity.pinned_names(spec.affinity) if narrows else None
+
+
+def _refusing(graph: view.View, subject: check.Subject, checks: list[check.Check], *, name: str) -> str:
+    """The plugin that refuses the node of that name; empty where none does, or no node has it."""
+    row = graph.columns.rows.get(name)
+    if row is None:
+        return ""
+    attributed = walk.attribute(graph, subject, checks)
+    number = int(attributed.plugin[row])
+    return attributed.plugins[number] if number >= 0 else ""
 
 
 def unsupported(spec: pods.Spec) -> tuple[str, ...]:

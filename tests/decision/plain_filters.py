@@ -53,7 +53,11 @@ def refusal(cluster: Cluster, pod: pods.Pod, machine: Machine, settings: profile
     """The refusal of the first plugin that does not want the pod on the node."""
     only = pinned(pod.spec, settings)
     if only is not None and machine.node.name not in {*only, pod.nominated}:
-        return status.Status(UAU, ("node(s) didn't satisfy plugin(s) [NodeAffinity]",))
+        # The nominated node is looked at first, and what refuses it is named here as well.
+        first = cluster.machines.get(pod.nominated)
+        also = refusal(cluster, pod, first, settings) if first is not None else None
+        plugins = sorted({"NodeAffinity"} | ({also.by} if also is not None else set()))
+        return status.Status(UAU, (f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}]",))
     crowded = cluster.crowded(machine, pod)
     answers = {
         "NodeUnschedulable": node_unschedulable(pod, machine),

@@ -47,7 +47,11 @@ _AFFINITY: tuple[Row, ...] = (
     ("InterPodAffinity", "node(s) didn't match pod anti-affinity rules"),
     ("InterPodAffinity", "node(s) didn't satisfy existing pods anti-affinity rules"),
 )
-_OF_EXTRA = {scenarios.SPREAD: (_SPREAD, "PodTopologySpread"), scenarios.AFFINITY: (_AFFINITY, "InterPodAffinity")}
+_OF_EXTRA: dict[str, tuple[tuple[Row, ...], str]] = {
+    scenarios.SPREAD: (_SPREAD, "PodTopologySpread"),
+    scenarios.AFFINITY: (_AFFINITY, "InterPodAffinity"),
+    scenarios.OWNERS: ((), "PodTopologySpread"),
+}
 
 
 class Coverage:

@@ -1,4 +1,5 @@
-"""What pods ask of other pods, at random: topology spread constraints, pod affinity and anti-affinity.
+"""What pods ask of other pods, at random: topology spread constraints, pod affinity and anti-affinity; and the services
+and controllers that pods belong to, which the default constraints follow.
 
 Kept apart from `wishes`, because a comparison may want to leave these plugins out.
 """
@@ -36,7 +37,7 @@ def spread(rng: random.Random) -> list[Json]:
     pairs = [(key, when) for key in TOPOLOGY_KEYS for when in ("DoNotSchedule", "ScheduleAnyway")]
     found = []
     for key, when in rng.sample(pairs, rng.randint(1, 3)):
-        entry: Json = {"maxSkew": rng.randint(1, 3), "topologyKey": key, "whenUnsatisfiable": when}
+        entry: Json = {"maxSkew": rng.choice((1, 1, 1, 2, 3)), "topologyKey": key, "whenUnsatisfiable": when}
         if wishes.chance(rng, 0.9):
             entry["labelSelector"] = selector(rng)
             if wishes.chance(rng, 0.2):
@@ -91,3 +92,36 @@ def pod_affinity(rng: random.Random) -> Json:
             ]
         found[kind] = part
     return found
+
+
+CONTROLLERS = (("v1", "ReplicationController"), ("apps/v1", "ReplicaSet"), ("apps/v1", "StatefulSet"))
+
+
+def owners(rng: random.Random) -> list[Json]:
+    """Services and controllers, one or two of each kind that is there at all."""
+    found: list[Json] = []
+    for api, kind in (("v1", "Service"), *CONTROLLERS):
+        for number in range(rng.choice((0, 0, 1, 2))):
+            labels = {"app": rng.choice(wishes.APPS)}
+            if wishes.chance(rng, 0.3):
+                labels["tier"] = rng.choice(wishes.TIERS)
+            metadata = {"name": f"{kind.lower()}-{number}", "namespace": rng.choice(wishes.NAMESPACES)}
+            spec: Json = {"selector": labels}
+            if kind == "Service":
+                if wishes.chance(rng, 0.1):
+                    spec = {}
+                spec["ports"] = [{"port": 80}]
+            else:
+                if api == "apps/v1":
+                    spec = {"selector": selector(rng) if wishes.chance(rng, 0.3) else {"matchLabels": labels}}
+                pod = {"containers": [{"name": "c", "image": "app"}]}
+                spec |= {"replicas": 0, "template": {"metadata": {"labels": labels}, "spec": pod}}
+            found.append({"apiVersion": api, "kind": kind, "metadata": metadata, "spec": spec})
+    return found
+
+
+def owner_reference(rng: random.Random) -> Json:
+    """A reference to a controller, which may not exist."""
+    api, kind = rng.choice(CONTROLLERS)
+    name = f"{kind.lower()}-{rng.randint(0, 1)}"
+    return {"apiVersion": api, "kind": kind, "name": name, "uid": name, "controller": wishes.chance(rng, 0.9)}

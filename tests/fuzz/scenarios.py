@@ -13,8 +13,8 @@ import random
 from tests.fuzz import configurations, neighbours, wishes
 from tests.fuzz.wishes import Json, chance
 
-SPREAD, AFFINITY = "spread", "affinity"
-EXTRAS = (SPREAD, AFFINITY)
+SPREAD, AFFINITY, OWNERS = "spread", "affinity", "owners"
+EXTRAS = (SPREAD, AFFINITY, OWNERS)
 """Fields that are left out unless they are asked for."""
 
 FEATURES = ("RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport")
@@ -37,8 +37,10 @@ class _Scenario:
         # A scenario is rich in few things, so that pods get past most plugins and meet each of them last.
         self._host_users = chance(rng, 0.2)
         # In every second scenario nodes are wide, so that several are left to be scored.
-        self._wide = chance(rng, 0.5)
-        self._rich = {part: chance(rng, 0.4) for part in ("taints", "labels", "full", "ports", "images", "nominated")}
+        self._wide = chance(rng, 0.8 if extras else 0.5)
+        rich = 0.2 if extras else 0.4
+        self._rich = {part: chance(rng, rich) for part in ("taints", "labels", "ports", "images", "nominated")}
+        self._rich["full"] = chance(rng, 0.4)
 
     def make(self, identity: str) -> Json:
         rng = self._rng
@@ -86,6 +88,8 @@ class _Scenario:
             team = _object("Namespace", "team")
             team["metadata"]["labels"] = {"team": self._rng.choice(("red", "blue"))}
             found.append(team)
+        if OWNERS in self._extras:
+            found.extend(neighbours.owners(self._rng))
         return found
 
     # ── nodes ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -93,10 +97,11 @@ class _Scenario:
     def _node(self, name: str) -> Json:
         rng = self._rng
         labels = {}
+        topology = 0.93 if self._extras else 0.8
         if chance(rng, 0.95):
             labels["kubernetes.io/hostname"] = name
         for key, values in (("zone", wishes.ZONES), ("disk", wishes.DISKS), ("num", wishes.NUMBERS)):
-            if chance(rng, 0.8):
+            if chance(rng, topology):
                 labels[key] = rng.choice(values)
         node = _object("Node", name, spec={}, status={})
         node["metadata"]["labels"] = labels
@@ -156,7 +161,7 @@ class _Scenario:
     # ── pods ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _often(self, part: str) -> float:
-        return 0.7 if self._rich[part] else 0.15
+        return 0.7 if self._rich[part] else 0.1 if self._extras else 0.15
 
     def _pod(self, name: str) -> Json:
         rng = self._rng
@@ -166,6 +171,8 @@ class _Scenario:
         labels = wishes.pod_labels(rng)
         if labels:
             pod["metadata"]["labels"] = labels
+        if OWNERS in self._extras and chance(rng, 0.5):
+            pod["metadata"]["ownerReferences"] = [neighbours.owner_reference(rng)]
         spec = pod["spec"]
         spec["containers"] = [wishes.container(rng, f"c{number}") for number in range(rng.choice((1, 1, 1, 2)))]
         if chance(rng, 0.2):
@@ -179,7 +186,7 @@ class _Scenario:
             spec["priorityClassName"] = rng.choice(self._classes)
         elif chance(rng, 0.3):
             spec["priority"] = rng.choice((-5, 0, 7, 1000))
-        if self._names and chance(rng, 0.05):
+        if self._names and "nodeName" not in spec and chance(rng, 0.3 if self._rich["nominated"] else 0.05):
             pod["status"] = {"nominatedNodeName": rng.choice([*self._names, "gone"])}
         return pod
 
@@ -239,7 +246,7 @@ class _Scenario:
             affinity.update(neighbours.pod_affinity(rng))
         if affinity:
             spec["affinity"] = affinity
-        if SPREAD in self._extras and chance(rng, 0.5):
+        if SPREAD in self._extras and chance(rng, 0.3 if OWNERS in self._extras else 0.5):
             spec["topologySpreadConstraints"] = neighbours.spread(rng)
         if self._names and chance(rng, 0.02):
             spec["nodeName"] = rng.choice([*self._names, "gone"])

@@ -10,16 +10,14 @@ from __future__ import annotations
 
 import random
 
-from tests.fuzz import configurations, neighbours, wishes
+from tests.fuzz import configurations, machines, neighbours, wishes
 from tests.fuzz.wishes import Json, chance
 
 SPREAD, AFFINITY, OWNERS = "spread", "affinity", "owners"
 EXTRAS = (SPREAD, AFFINITY, OWNERS)
 """Fields that are left out unless they are asked for."""
 
-FEATURES = ("RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport")
 PRIORITIES = (("low", -5), ("middle", 10), ("high", 1000))
-MIB = 1 << 20
 
 
 def scenario(seed: int, number: int, *, extras: frozenset[str] = frozenset()) -> Json:
@@ -44,7 +42,14 @@ class _Scenario:
 
     def make(self, identity: str) -> Json:
         rng = self._rng
-        nodes = [self._node(name) for name in self._names]
+        maker = machines.Machines(
+            rng,
+            wide=self._wide,
+            labelled=0.93 if self._extras else 0.8,
+            tainted=self._often("taints"),
+            stocked=self._often("images"),
+        )
+        nodes = [maker.node(name) for name in self._names]
         objects: list[Json] = [*self._common(), *nodes]
         for name in self._names:
             held = rng.randint(0, 4 if self._rich["full"] else 2)
@@ -65,7 +70,7 @@ class _Scenario:
             chosen = rng.choice(waiting)["metadata"]
             pods.insert(rng.randint(0, len(pods)), f"{chosen.get('namespace', 'default')}/{chosen['name']}")
         # Only behind this gate may a pod on the host's network have users of its own.
-        gates = {"featureGates": {FEATURES[1]: True}} if self._host_users else {}
+        gates = {"featureGates": {machines.FEATURES[1]: True}} if self._host_users else {}
         config = {"config": configurations.configuration(rng)} if chance(rng, 0.2) else {}
         return {"id": identity, **gates, **config, "objects": objects, "pods": pods}
 
@@ -73,89 +78,27 @@ class _Scenario:
         found: list[Json] = []
         for name, value in PRIORITIES:
             if name in self._classes:
-                found.append(_object("PriorityClass", name, api="scheduling.k8s.io/v1", value=value))
+                found.append(wishes.manifest("PriorityClass", name, api="scheduling.k8s.io/v1", value=value))
         if found and chance(self._rng, 0.2):
             found[0]["globalDefault"] = True
         if found and chance(self._rng, 0.2):
             found[-1]["preemptionPolicy"] = "Never"
         if self._runtimes:
             overhead = {"podFixed": {"cpu": "250m", "memory": "120Mi"}}
-            found.append(_object("RuntimeClass", "heavy", api="node.k8s.io/v1", handler="heavy", overhead=overhead))
+            found.append(
+                wishes.manifest("RuntimeClass", "heavy", api="node.k8s.io/v1", handler="heavy", overhead=overhead)
+            )
             toleration = {"key": "dedicated", "operator": "Exists"}
             scheduling = {"nodeSelector": {"disk": "ssd"}, "tolerations": [toleration]}
-            found.append(_object("RuntimeClass", "picky", api="node.k8s.io/v1", handler="picky", scheduling=scheduling))
+            found.append(
+                wishes.manifest("RuntimeClass", "picky", api="node.k8s.io/v1", handler="picky", scheduling=scheduling)
+            )
         if chance(self._rng, 0.5):
-            team = _object("Namespace", "team")
+            team = wishes.manifest("Namespace", "team")
             team["metadata"]["labels"] = {"team": self._rng.choice(("red", "blue"))}
             found.append(team)
         if OWNERS in self._extras:
             found.extend(neighbours.owners(self._rng))
-        return found
-
-    # ── nodes ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
-    def _node(self, name: str) -> Json:
-        rng = self._rng
-        labels = {}
-        topology = 0.93 if self._extras else 0.8
-        if chance(rng, 0.95):
-            labels["kubernetes.io/hostname"] = name
-        for key, values in (("zone", wishes.ZONES), ("disk", wishes.DISKS), ("num", wishes.NUMBERS)):
-            if chance(rng, topology):
-                labels[key] = rng.choice(values)
-        node = _object("Node", name, spec={}, status={})
-        node["metadata"]["labels"] = labels
-        taints = [self._taint() for _ in range(rng.randint(0, 3))] if chance(rng, self._often("taints")) else []
-        # The API takes each pair of key and effect once.
-        distinct = {(taint["key"], taint["effect"]): taint for taint in taints}
-        if distinct:
-            node["spec"]["taints"] = list(distinct.values())
-        if chance(rng, 0.08):
-            node["spec"]["unschedulable"] = True
-        field = "capacity" if chance(rng, 0.1) else "allocatable"
-        node["status"][field] = self._allocatable()
-        if chance(rng, self._often("images")):
-            node["status"]["images"] = self._images()
-        if chance(rng, 0.3):
-            node["status"]["declaredFeatures"] = sorted(wishes.some(rng, FEATURES, 2))
-        return node
-
-    def _allocatable(self) -> Json:
-        rng = self._rng
-        found = {
-            "cpu": rng.choice(("8", "12") if self._wide else ("1", "2", "4", "3900m", "12")),
-            "memory": rng.choice(("8000M", "12Gi") if self._wide else ("1Gi", "2Gi", "4000M", "4Gi", "12Gi")),
-            "pods": rng.choice(("8", "110") if self._wide else ("1", "2", "3", "5", "110", "110", "110")),
-        }
-        if chance(rng, 0.6):
-            found["ephemeral-storage"] = rng.choice(("2Gi", "5Gi", "10G"))
-        if chance(rng, 0.5):
-            found[wishes.GPU] = rng.choice(("0", "1", "2", "4"))
-        if chance(rng, 0.4):
-            found[wishes.HUGE] = rng.choice(("0", "4Mi", "8Mi"))
-        for name in ("cpu", "memory", "pods"):
-            if chance(rng, 0.02):
-                del found[name]
-        return found
-
-    def _taint(self) -> Json:
-        rng = self._rng
-        soft = self._wide and chance(rng, 0.6)
-        effect = "PreferNoSchedule" if soft else rng.choice(wishes.EFFECTS)
-        taint = {"key": rng.choice(wishes.TAINT_KEYS), "effect": effect}
-        if chance(rng, 0.6):
-            taint["value"] = rng.choice(wishes.TAINT_VALUES)
-        return taint
-
-    def _images(self) -> list[Json]:
-        rng = self._rng
-        found = []
-        for image in wishes.some(rng, wishes.IMAGES, 4):
-            names = [image if ":" in image.rpartition("/")[2] else f"{image}:latest"]
-            if chance(rng, 0.3):
-                names.append(f"{image.partition(':')[0]}@sha256:{'0' * 64}")
-            size = rng.choice((5, 23, 60, 300, 1000, 2500)) * MIB + rng.randint(0, 1000)
-            found.append({"names": names, "sizeBytes": size})
         return found
 
     # ── pods ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -165,7 +108,7 @@ class _Scenario:
 
     def _pod(self, name: str) -> Json:
         rng = self._rng
-        pod = _object("Pod", name, spec={})
+        pod = wishes.manifest("Pod", name, spec={})
         if chance(rng, 0.5):
             pod["metadata"]["namespace"] = rng.choice(wishes.NAMESPACES)
         labels = wishes.pod_labels(rng)
@@ -315,10 +258,6 @@ class _Scenario:
         if chance(rng, 0.05):
             pod["metadata"]["deletionTimestamp"] = "2026-01-01T02:00:00Z"
         return pod
-
-
-def _object(kind: str, name: str, *, api: str = "v1", **fields: object) -> Json:
-    return {"apiVersion": api, "kind": kind, "metadata": {"name": name}, **fields}
 
 
 def _other(pod: Json) -> bool:

@@ -39,6 +39,11 @@ def some(rng: random.Random, values: typing.Sequence[str], most: int) -> list[st
     return rng.sample(values, rng.randint(1, min(most, len(values))))
 
 
+def manifest(kind: str, name: str, *, api: str = "v1", **fields: object) -> Json:
+    """An object of the API."""
+    return {"apiVersion": api, "kind": kind, "metadata": {"name": name}, **fields}
+
+
 def pod_labels(rng: random.Random) -> dict[str, str]:
     """Labels of a pod, from none to two."""
     labels = {}

@@ -35,7 +35,7 @@ class Oracle:
 
     def __init__(self, path: pathlib.Path, *, checked: bool = False) -> None:
         """Start the program; `checked` has it hold every result to the scheduler's own way through a cycle."""
-        command = [path, "-check"] if checked else [path]
+        command = [str(path), *(["-check"] if checked else [])]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self._process.stdin is not None
         assert self._process.stdout is not None

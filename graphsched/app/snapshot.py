@@ -79,6 +79,7 @@ _POD_SPEC = frozenset(
         "hostUsers",
         "volumes",
         "resourceClaims",
+        "schedulingGroup",
         "restartPolicy",
     },
 )

@@ -87,7 +87,7 @@ def test_a_refused_or_late_binding_leaves_no_trace(
         _a_deleted_pod_makes_room(story)
 
         # Not one binding more: neither for a pod that the rival placed, nor for one that is gone.
-        assert [("p1", CONFLICT), ("p2", WON), ("p3", GONE), ("p4", WON)] == between.bindings
+        assert [("p1", CONFLICT), ("p2", WON), ("p3", GONE), ("p4", WON)] == between.bindings()
         _nothing_works_at_first(story)
         _the_answer_is_lost(story)
 
@@ -137,13 +137,13 @@ def _nothing_works_at_first(story: Story) -> None:
     assert held is not None
     assert FAILED == held.let_go(middleman.Onward.FAILS)
     story.wait_bound("p1", "n1")
-    assert [("p1", FAILED), ("p2", WON), ("p1", FAILED), ("p1", WON)] == story.between.bindings[4:]
+    assert [("p1", FAILED), ("p2", WON), ("p1", FAILED), ("p1", WON)] == story.between.bindings()[4:]
     story.delete("p1")
 
 
 def _the_answer_is_lost(story: Story) -> None:
     """The pod is bound although nobody said so; another attempt changes nothing, and the node is charged once."""
-    before = len(story.between.bindings)
+    before = len(story.between.bindings())
     held = story.create("p1", hold=True)
     assert held is not None
     assert WON == held.let_go(middleman.Onward.LOSES_ANSWER)
@@ -152,6 +152,6 @@ def _the_answer_is_lost(story: Story) -> None:
     assert "n1" == scheduling.places(story.cluster)["p1"]
     story.delete("p1")
     story.wait_bound("p2", "n1")
-    asked = story.between.bindings[before:]
+    asked = story.between.bindings()[before:]
     assert [("p1", WON), ("p2", WON)] == [each for each in asked if each != ("p1", CONFLICT)]
     assert len(asked) <= 3

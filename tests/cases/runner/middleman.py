@@ -23,7 +23,7 @@ import aiohttp
 import yarl
 from aiohttp import web
 
-from tests.controlplane import cluster as clusters
+from tests.controlplane import cluster as clusters, processes
 
 DEADLINE_S = 30.0
 
@@ -60,7 +60,7 @@ class Held:
 
 
 class Middleman:
-    """The server; a context manager. `url` is where the scheduler goes, `bindings` what it asked for: (pod, status)."""
+    """The server; a context manager. `url` is where the scheduler goes."""
 
     def __init__(self, cluster: clusters.Cluster) -> None:
         self._cluster = cluster
@@ -71,7 +71,8 @@ class Middleman:
         self._over = asyncio.Event()
         self._thread = threading.Thread(target=self._run, name="middleman", daemon=True)
         self._session: aiohttp.ClientSession | None = None
-        self.bindings: list[tuple[str, int]] = []
+        self._bindings: list[tuple[str, int]] = []
+        self._under_way = 0
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -100,6 +101,11 @@ class Middleman:
         """Wait for the binding that is to be held."""
         return self._held.get(timeout=DEADLINE_S)
 
+    def bindings(self) -> list[tuple[str, int]]:
+        """All that was asked for so far, (pod, status), once none is under way: a pod is seen bound before that."""
+        processes.wait_until(lambda: self._under_way == 0, what="no binding is under way", timeout_s=DEADLINE_S)
+        return list(self._bindings)
+
     # ------------------------------------------------------------------ in its own thread
 
     def _run(self) -> None:
@@ -125,10 +131,19 @@ class Middleman:
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         binding = _BINDING.fullmatch(request.path) if request.method == "POST" else None
+        if binding is None:
+            return (await self._pass(request, lose=False))[1]
+        self._under_way += 1
+        try:
+            return await self._bind(request, binding[1])
+        finally:
+            self._under_way -= 1
+
+    async def _bind(self, request: web.Request, pod: str) -> web.StreamResponse:
         held, onward = None, Onward.PASSES
-        if binding and binding[1] in self._to_hold:
-            self._to_hold.discard(binding[1])
-            held = Held(binding[1])
+        if pod in self._to_hold:
+            self._to_hold.discard(pod)
+            held = Held(pod)
             self._held.put(held)
             onward = await held._told()
         if onward is Onward.FAILS:
@@ -136,8 +151,7 @@ class Middleman:
             status = _FAILURE_CODE
         else:
             status, answer = await self._pass(request, lose=onward is Onward.LOSES_ANSWER)
-        if binding:
-            self.bindings.append((binding[1], status))
+        self._bindings.append((pod, status))
         if held:
             held._status.set_result(status)
         return answer

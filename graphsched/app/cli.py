@@ -17,7 +17,7 @@ import pathlib
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from typing import Annotated
+from typing import Annotated, TextIO
 
 import typer
 
@@ -348,8 +348,20 @@ def execute(arguments: Sequence[str]) -> int:
 
 
 def _leave_stdout() -> None:
+    _leave(sys.stdout)
+
+
+def _leave(stream: TextIO) -> None:
     """What is still buffered can not be written either, and the interpreter would complain of it at its end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _leave_what_is_full() -> None:
+    """A line for people that can not be written is lost; it does not change how the program ends."""
+    try:
+        sys.stderr.flush()
+    except OSError:
+        _leave(sys.stderr)
 
 
 def _bug(error: Exception, *, debug: bool) -> int:
@@ -389,4 +401,6 @@ def _open_streams() -> None:
 def main() -> None:
     """Entry point of the console script."""
     _open_streams()
-    sys.exit(execute(sys.argv[1:]))
+    code = execute(sys.argv[1:])
+    _leave_what_is_full()
+    sys.exit(code)

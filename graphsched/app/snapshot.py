@@ -85,6 +85,7 @@ _POD_SPEC = frozenset(
         "hostUsers",
         "volumes",
         "resourceClaims",
+        "schedulingGroup",
         "restartPolicy",
     },
 )

@@ -94,10 +94,11 @@ class Decider:
             return _refused_whole(graph, pod, refused)
         attributed = self._attribute(graph, pod)
         passed = (attributed.plugin < 0) & graph.columns.live
-        failed = self._scoring_error(pod) if np.count_nonzero(passed) > 1 else None
-        if failed is not None:
+        failed = self._scoring_error(pod)
+        nominated = graph.columns.rows.get(pod.nominated, -1)
+        if failed is not None and np.count_nonzero(passed) > 1 and not (nominated >= 0 and passed[nominated]):
             return _refused_whole(graph, pod, failed)
-        by_plugin = self._scores(graph, pod, passed)
+        by_plugin = self._scores(graph, pod, passed) if failed is None else {}
         verdicts = {}
         for name, row in sorted(graph.columns.rows.items()):
             if passed[row]:
@@ -138,7 +139,7 @@ class Decider:
         pinned = _pinned(pod.spec, self.settings)
         if pinned is None:
             return allowed
-        mask = _Narrowed(pinned, pod.nominated).within(graph)
+        mask = _Narrowed(pinned, pod.nominated, by="").within(graph)
         return mask if allowed is None else allowed & mask
 
     def _company(self, graph: view.View, pod: pods.Pod, passed: trace.Mask) -> dict[str, trace.Scores]:
@@ -170,12 +171,17 @@ class Decider:
         return self._diagnosis(graph, pod, self._attribute(graph, pod))
 
     def _attribute(self, graph: view.View, pod: pods.Pod) -> walk.Attributed:
-        subject, in_order = self._subject(graph, pod), self._in_order(graph, pod)
-        attributed = walk.attribute(graph, subject, in_order)
-        for name, there in _with_nominated(graph, pod).items():
+        subject, checks = self._subject(graph, pod), self._running(graph, pod)
+        crowded = _with_nominated(graph, pod)
+        pinned = _pinned(pod.spec, self.settings)
+        if pinned:
+            seen = (crowded[pod.nominated], graph) if pod.nominated in crowded else (graph,)
+            by = next(filter(None, (_refusing(each, subject, checks, name=pod.nominated) for each in seen)), "")
+            checks = [_Narrowed(pinned, pod.nominated, by=by), *checks]
+        attributed = walk.attribute(graph, subject, checks)
+        for name, there in crowded.items():
             # With the nominated pods first, as the filters run on such a node, so those refusals are the ones told.
-            first = walk.attribute(there, subject, in_order)
-            attributed = walk.overlaid(attributed, first, graph.columns.rows[name])
+            attributed = walk.overlaid(attributed, walk.attribute(there, subject, checks), graph.columns.rows[name])
         return attributed
 
     def _scores(self, graph: view.View, pod: pods.Pod, passed: trace.Mask) -> dict[str, trace.Scores]:
@@ -210,11 +216,6 @@ class Decider:
             keys_optional=bool(by_default) and self.settings.default_spread is None,
         )
 
-    def _in_order(self, graph: view.View, pod: pods.Pod) -> list[check.Check]:
-        """The checks that charge a node, first to last."""
-        pinned, running = _pinned(pod.spec, self.settings), self._running(graph, pod)
-        return [_Narrowed(pinned, pod.nominated), *running] if pinned else running
-
     def _running(self, graph: view.View, pod: pods.Pod) -> list[check.Check]:
         """The checks less those that nothing in the graph gives a reason to run."""
         concerned = neighbours.concerns(graph, pod.spec, pod.namespace, pod.labels)
@@ -227,16 +228,18 @@ class Decider:
 class _Narrowed:
     """Nodes that PreFilter cut away because required affinity pins other names. They have no plugin of their own.
 
-    The node that the pod is nominated to is looked at before the cut, so it keeps the reasons of the checks.
+    The node that the pod is nominated to is looked at before the cut, so it keeps the reasons of the checks. And the
+    plugin that refuses it there (`by`) is named among those that cut away the others, as kube-scheduler names it.
     """
 
     plugin = ""
     static = True
     after: tuple[str, ...] = ()
-    reason = f"node(s) didn't satisfy plugin(s) [{names.NODE_AFFINITY}]"
 
-    def __init__(self, pinned: frozenset[str], nominated: str) -> None:
+    def __init__(self, pinned: frozenset[str], nominated: str, *, by: str) -> None:
         self._looked_at = {*pinned, nominated}
+        plugins = sorted({names.NODE_AFFINITY, by} - {""})
+        self.reason = f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}]"
 
     def applies(self, subject: check.Subject) -> bool:  # noqa: ARG002
         """Always: it is made only where every required term pins names."""
@@ -276,6 +279,16 @@ def _pinned(spec: pods.Spec, settings: profile.Profile) -> frozenset[str] | None
     """The node names that PreFilter narrows the search to; None where it does not."""
     narrows = names.NODE_AFFINITY not in settings.disabled if settings.narrows is None else settings.narrows
     return identity.pinned_names(spec.affinity) if narrows else None
+
+
+def _refusing(graph: view.View, subject: check.Subject, checks: list[check.Check], *, name: str) -> str:
+    """The plugin that refuses the node of that name; empty where none does, or no node has it."""
+    row = graph.columns.rows.get(name)
+    if row is None:
+        return ""
+    attributed = walk.attribute(graph, subject, checks)
+    number = int(attributed.plugin[row])
+    return attributed.plugins[number] if number >= 0 else ""
 
 
 def unsupported(spec: pods.Spec) -> tuple[str, ...]:

@@ -16,11 +16,12 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
-from aiohttp import web
+from aiohttp import http_exceptions, web
 
 from graphsched.observe import health as healths, metrics as meters
 
 _log = logging.getLogger(__name__)
+_http_log = logging.getLogger(f"{__name__}.http")
 
 DECISIONS_DEFAULT = 20
 DECISIONS_MAX = 1000
@@ -119,6 +120,7 @@ class Server:
         runner = web.AppRunner(
             app,
             access_log=None,
+            logger=_http_log,
             keepalive_timeout=30.0,
             max_line_size=_HEADER_BYTES_MAX,
             max_field_size=_HEADER_BYTES_MAX,
@@ -204,7 +206,9 @@ class Server:
             self._giving = False
 
     def _closed(self, request: web.Request) -> web.Response | None:
-        if self._sights.debug_open or _is_local(request.remote):
+        # The name it was asked for by must be local too: a page of another site, whose name was made to mean this host,
+        # reaches it from a browser here.
+        if self._sights.debug_open or (_is_local(request.remote) and _is_local_name(request.url.host)):
             return None
         return _problem(403, "debug endpoints answer this host only: use kubectl port-forward")
 
@@ -237,6 +241,25 @@ def _is_local(address: str | None) -> bool:
     parsed = ipaddress.ip_address(address.partition("%")[0])
     mapped = parsed.ipv4_mapped if isinstance(parsed, ipaddress.IPv6Address) else None
     return (mapped or parsed).is_loopback
+
+
+def _is_local_name(host: str | None) -> bool:
+    try:
+        return host == "localhost" or _is_local(host)
+    except ValueError:
+        return False
+
+
+class _Unreadable(logging.Filter):
+    """Leaves out what a caller that speaks no HTTP makes the library log: a port scan is no error of ours."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether to log it."""
+        error = record.exc_info[1] if record.exc_info else None
+        return not isinstance(error, http_exceptions.HttpProcessingError)
+
+
+_http_log.addFilter(_Unreadable())
 
 
 def _problem(status: int, text: str, *, retry: bool = False) -> web.Response:

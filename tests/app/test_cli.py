@@ -156,6 +156,7 @@ def test_a_full_disk_is_no_bug(tmp_path: pathlib.Path, command: str) -> None:
     )
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize(
     ("streams", "arguments", "code"),
     [
@@ -168,11 +169,14 @@ def test_a_full_disk_is_no_bug(tmp_path: pathlib.Path, command: str) -> None:
         ("<&-", "simulate -", 2),
     ],
 )
-def test_streams_may_be_missing(tmp_path: pathlib.Path, streams: str, arguments: str, code: int) -> None:
+def test_streams_may_be_missing(
+    tmp_path: pathlib.Path, streams: str, arguments: str, code: int, unbuffered: str
+) -> None:
     """A service manager may start a program without them: the exit code is what it is otherwise."""
     path = write(tmp_path / "a.json", make_node("n1"), make_pod("p"))
     done = subprocess.run(
         ["sh", "-c", f"exec {' '.join(GRAPHSCHED)} {arguments.format(path)} {streams}"],
+        env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
         capture_output=True,
         check=False,
     )

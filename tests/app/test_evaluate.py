@@ -175,6 +175,17 @@ def test_the_nominated_node_wins_if_it_fits() -> None:
     assert ("n1", False) == (refused["selected"], "byNomination" in refused)
 
 
+def test_what_refuses_the_nominated_node_is_named_for_nodes_cut_away() -> None:
+    """As kube-scheduler does: it looks there first, and keeps the plugins in one set."""
+    pod = make_pod("web").nominated("n1").require_nodes(fields=(need("metadata.name", "In", "gone"),))
+    found = result(make_node("n1").cordoned(), make_node("n2"), pod=pod)
+
+    assert ["node(s) were unschedulable"] == found["nodes"]["n1"]["reasons"]
+    reason = "node(s) didn't satisfy plugin(s) [NodeAffinity NodeUnschedulable]"
+    assert [reason] == found["nodes"]["n2"]["reasons"]
+    assert f"0/2 nodes are available: 1 {reason}, 1 node(s) were unschedulable." == found["message"]
+
+
 @pytest.mark.parametrize(("scheduler", "outcome"), [("default-scheduler", "unschedulable"), ("other", "scheduled")])
 def test_room_nominated_to_an_equal_pod_is_taken(scheduler: str, outcome: str) -> None:
     """Unless that pod is another scheduler's, in whose queue it is none of our business."""

@@ -223,6 +223,13 @@ def test_resource_claims_are_claims() -> None:
     assert ("resourceClaim gpu",) == pod.spec.claims
 
 
+def test_a_scheduling_group_is_a_claim() -> None:
+    """Its pods are placed together or not at all, so that none may be placed as if it were alone."""
+    pod = make_pod("p").set("spec.schedulingGroup", {"podGroupName": "trio"}).build()
+
+    assert ("schedulingGroup trio",) == pod.spec.claims
+
+
 @pytest.mark.parametrize(
     ("fields", "features"),
     [

@@ -47,7 +47,11 @@ def refusal(cluster: Cluster, pod: pods.Pod, machine: Machine, settings: profile
     """
     only = pinned(pod.spec, settings)
     if only is not None and machine.node.name not in {*only, pod.nominated}:
-        return status.Status(UAU, ("node(s) didn't satisfy plugin(s) [NodeAffinity]",))
+        # The nominated node is looked at first, and what refuses it is named here as well.
+        first = cluster.machines.get(pod.nominated)
+        also = refusal(cluster, pod, first, settings) if first is not None else None
+        plugins = sorted({"NodeAffinity"} | ({also.by} if also is not None else set()))
+        return status.Status(UAU, (f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}]",))
     # Decided once, before anybody nominated is counted.
     company = plain_company.matters(cluster, pod)
     crowded = cluster.crowded(machine, pod)

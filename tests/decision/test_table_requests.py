@@ -84,8 +84,6 @@ ASKED: dict[str, tuple[PodBuilder, Need]] = {
     ),
     # 700 + 50
     "overhead is added on top of them": (POD.cpu("300m").pod_requests(cpu(700)).overhead(cpu(50)), Need(750)),
-    # 0.5m is 1m for each: the API keeps no smaller part
-    "a fraction of a milli-CPU is rounded up": (POD.request("cpu", "500u").container("b", {"cpu": "500u"}), Need(2)),
     "a resize that the status tells of does not change what is asked for": (
         POD.cpu("300m").set("status.containerStatuses", [{"name": "main", "resources": {"requests": {"cpu": "900m"}}}]),
         Need(300),

@@ -212,7 +212,7 @@ def test_a_preference_that_can_not_be_parsed_fails_the_attempt() -> None:
 HARMLESS: dict[str, tuple[PodBuilder, list[Thing], Config | None]] = {
     "only one node is left, so nothing is scored": (BROKEN, [N1, make_node("n2").pods(0)], None),
     "it has no weight": (POD.prefer_nodes(0, need("gen", "Gt", "x")), [N1, make_node("n2")], None),
-    "the nominated node fits": (BROKEN.nominated("n2"), [N1, make_node("n2").pods(0)], None),
+    "the nominated node fits": (BROKEN.nominated("n2"), [N1, make_node("n2")], None),
     "the plugin does not score": (
         BROKEN,
         [N1, make_node("n2")],
@@ -293,6 +293,12 @@ DEFAULTED: dict[str, tuple[PodBuilder, list[Thing], tuple[str, ...]]] = {
         (UAU, "NodeResourcesFit", "Insufficient cpu"),
     ),
     "a request stays beside its limit": (LIMITED.cpu("1"), [N1.cpu("2")], OK),
+    # 0.5m is 1m for each: the API keeps no smaller part
+    "a fraction of a milli-CPU is rounded up": (
+        POD.request("cpu", "500u").container("b", {"cpu": "500u"}),
+        [N1.cpu("1m")],
+        (UAU, "NodeResourcesFit", "Insufficient cpu"),
+    ),
     "a placed pod's limit counts as well": (POD.cpu("2"), [N1, make_pod("old").node("n1").limit("cpu", "3")], FULL),
     "a port on the host's network is a host port": (
         POD.set("spec.hostNetwork", True).set("spec.containers.0.ports", [{"containerPort": 80}]),

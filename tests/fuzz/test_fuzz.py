@@ -57,6 +57,16 @@ def test_the_scenarios_meet_every_plugin_and_reason(oracle: program.Oracle) -> N
 
 
 @pytest.mark.cluster
+def test_the_oracle_ends_where_the_scheduler_ends() -> None:
+    """A node the scheduler's own SchedulePod could choose, or its message word by word."""
+    extras = frozenset(scenarios.EXTRAS)
+    with program.Oracle(binaries.ensure_oracle(), checked=True) as checked:
+        for number in range(PART):
+            answer = checked.ask(scenarios.scenario(SEED, number, extras=extras))
+            assert "error" not in answer, answer["error"]
+
+
+@pytest.mark.cluster
 def test_the_oracle_answers_whatever_it_is_sent(oracle: program.Oracle) -> None:
     """A line that is no request, one without a pod, a gate nobody knows: each gets its error, and it goes on."""
     oracle.send(b"nonsense")

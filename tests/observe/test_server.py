@@ -231,7 +231,7 @@ def test_a_caller_that_does_not_read_the_graph_loses_it(monkeypatch: pytest.Monk
         serving = server.Server(sights_of(world))
         await serving.start(host="127.0.0.1", port=0)
         reader, writer = await asyncio.open_connection("127.0.0.1", serving.port, limit=1024)
-        writer.write(b"GET /debug/graph HTTP/1.1\r\nHost: x\r\n\r\n")
+        writer.write(b"GET /debug/graph HTTP/1.1\r\nHost: localhost\r\n\r\n")
         await world.busy.get()
         world.data = b"GSDG"
         async with aiohttp.ClientSession(f"http://127.0.0.1:{serving.port}") as session:
@@ -258,6 +258,59 @@ def test_other_hosts_are_told_how_to_ask(path: str, monkeypatch: pytest.MonkeyPa
     (answer,) = answers(World(), f"GET {path}")
 
     assert (403, True) == (answer[0], "use kubectl port-forward" in answer[1])
+
+
+@pytest.mark.parametrize(
+    ("host", "local"),
+    [
+        ("localhost", True),
+        ("127.0.0.1", True),
+        ("::1", True),
+        ("pages.example", False),
+        ("10.0.0.7", False),
+        ("", False),
+        (None, False),
+    ],
+)
+def test_debugging_is_for_callers_that_name_this_host(host: str | None, local: bool) -> None:
+    """A page whose name was made to mean this host does not read the scheduler through a browser here."""
+    assert local == server._is_local_name(host)
+
+
+def test_a_foreign_name_for_this_host_is_refused() -> None:
+    """The rule holds for a request as it comes in."""
+
+    async def main() -> tuple[int, int]:
+        serving = server.Server(sights_of(World()))
+        await serving.start(host="127.0.0.1", port=0)
+        async with aiohttp.ClientSession(f"http://127.0.0.1:{serving.port}") as session:
+            async with session.get("/debug/decisions", headers={"Host": "pages.example"}) as foreign:
+                refused = foreign.status
+            async with session.get("/debug/decisions") as own:
+                answered = own.status
+        await serving.stop()
+        return refused, answered
+
+    assert (403, 200) == asyncio.run(main())
+
+
+def test_noise_on_the_port_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """A caller that speaks no HTTP is answered and leaves no error in the log."""
+
+    async def main() -> bytes:
+        serving = server.Server(sights_of(World()))
+        await serving.start(host="127.0.0.1", port=0)
+        reader, writer = await asyncio.open_connection("127.0.0.1", serving.port)
+        writer.write(b"\x16\x03\x01 noise\r\n\r\n")
+        answer = await reader.read(64)
+        writer.close()
+        await writer.wait_closed()
+        await serving.stop()
+        return answer
+
+    answer = asyncio.run(main())
+
+    assert (True, []) == (answer.startswith(b"HTTP/1.0 400"), [record.message for record in caplog.records])
 
 
 @pytest.mark.parametrize(

@@ -33,8 +33,10 @@ class OracleError(Exception):
 class Oracle:
     """A running oracle; use it as a context manager."""
 
-    def __init__(self, path: pathlib.Path) -> None:
-        self._process = subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    def __init__(self, path: pathlib.Path, *, checked: bool = False) -> None:
+        """Start the program; `checked` has it hold every result to the scheduler's own way through a cycle."""
+        command = [str(path), *(["-check"] if checked else [])]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._input = self._process.stdin

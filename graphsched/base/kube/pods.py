@@ -116,7 +116,7 @@ def _measure(body: wire.Pod) -> _Measured:
     The context is the namespace where pod terms refer to it, and the labels where constraints copy them.
     """
     spec, status, metadata = body.spec, body.status, body.metadata
-    claims, image_volumes = _volumes(spec) if spec.volumes or spec.resource_claims else ((), ())
+    claims, image_volumes = _claims(spec) if spec.volumes or spec.resource_claims or spec.scheduling_group else ((), ())
     affinity = spec.affinity
     with_pod_terms = affinity is not None and (
         affinity.pod_affinity is not None or affinity.pod_anti_affinity is not None
@@ -240,7 +240,7 @@ def _features(spec: wire.PodSpec, containers: list[wire.Container]) -> tuple[str
     return tuple(needed)
 
 
-def _volumes(spec: wire.PodSpec) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _claims(spec: wire.PodSpec) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The claims in words, and the image volumes' references."""
     claims, images = [], []
     for volume in spec.volumes or ():
@@ -253,4 +253,6 @@ def _volumes(spec: wire.PodSpec) -> tuple[tuple[str, ...], tuple[str, ...]]:
                 f"{words} {volume.name}" for field, words in _SOURCES.items() if getattr(volume, field) is not None
             )
     claims.extend(f"resourceClaim {entry.name}" for entry in spec.resource_claims or ())
+    if spec.scheduling_group is not None:
+        claims.append(f"schedulingGroup {spec.scheduling_group.pod_group_name}")
     return tuple(claims), tuple(images)

@@ -236,6 +236,12 @@ class ResourceClaim(Body, frozen=True, gc=False):
     resource_claim_template_name: str | None = None
 
 
+class SchedulingGroup(Body, frozen=True, gc=False):
+    """spec.schedulingGroup: the pods that are placed together or not at all."""
+
+    pod_group_name: str = ""
+
+
 class SchedulingGate(Body, frozen=True, gc=False):
     """An entry of spec.schedulingGates."""
 
@@ -264,6 +270,7 @@ class PodSpec(Body, frozen=True, gc=False):
     host_users: bool | None = None
     volumes: list[Volume] | None = None
     resource_claims: list[ResourceClaim] | None = None
+    scheduling_group: SchedulingGroup | None = None
 
 
 class ContainerStatus(Body, frozen=True, gc=False):

@@ -155,8 +155,8 @@ class Spec(msgspec.Struct, frozen=True, gc=False):
         spread: Topology spread constraints.
         gpu: Shareable GPUs.
         features: Node features the pod needs, sorted.
-        claims: PersistentVolumeClaims, resource claims and volumes that constrain placement, in the words of a refusal
-            (`persistentVolumeClaim data`).
+        claims: PersistentVolumeClaims, resource claims, volumes and groups that constrain placement, in the words of a
+            refusal (`persistentVolumeClaim data`).
     """
 
     demand: Demand = Demand()

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"sort"
 
 	corev1 "k8s.io/api/core/v1"
@@ -242,10 +243,30 @@ func (t *trial) try(ctx context.Context, pod *corev1.Pod, result *Result) {
 	cycle := &cycle{profile: profile, snapshot: snapshot, state: state, pod: pod, result: result}
 	if err := cycle.run(ctx); err != nil {
 		result.fail(err)
-		return
+	}
+	if checked {
+		t.check(ctx, profile, pod, result)
 	}
 	if result.Selected != "" {
 		t.assume(ctx, profile, state, pod, result)
+	}
+}
+
+// check panics where the scheduler's own way through a cycle ends elsewhere than ours.
+func (t *trial) check(ctx context.Context, profile framework.Framework, pod *corev1.Pod, result *Result) {
+	info, err := framework.NewPodInfo(pod)
+	if err != nil {
+		panic(err)
+	}
+	found, err := t.sched.SchedulePod(ctx, profile, framework.NewCycleState(), &framework.QueuedPodInfo{PodInfo: info})
+	switch {
+	case err == nil && result.ByNomination && found.SuggestedHost == result.Selected:
+	case err == nil && !result.ByNomination && slices.Contains(result.Best, found.SuggestedHost):
+	case err != nil && result.Outcome == "unschedulable" && err.Error() == result.Message:
+	case err != nil && result.Outcome == "error" && err.Error() == result.Error:
+	default:
+		panic(fmt.Sprintf("%s: SchedulePod says %q %v, this %q %v %q",
+			full(pod), found.SuggestedHost, err, result.Outcome, result.Best, result.Message+result.Error))
 	}
 }
 
@@ -333,6 +354,8 @@ func (c *cycle) filter(ctx context.Context, all []fwk.NodeInfo, diagnosis *frame
 		c.result.PreFilter = refusal(status)
 		return passed, nil
 	}
+	// The scheduler puts what refuses the nominated node into this very set, which then names it for other nodes too.
+	diagnosis.UnschedulablePlugins = plugins
 	look := func(info fwk.NodeInfo) error {
 		status := c.profile.RunFilterPluginsWithNominatedPods(ctx, c.state, c.pod, info)
 		switch {
@@ -342,6 +365,7 @@ func (c *cycle) filter(ctx context.Context, all []fwk.NodeInfo, diagnosis *frame
 			passed.Insert(info.Node().Name)
 		default:
 			diagnosis.NodeToStatus.Set(info.Node().Name, status)
+			diagnosis.AddPluginStatus(status)
 		}
 		return nil
 	}

@@ -14,6 +14,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -45,7 +46,12 @@ type Answer struct {
 	Error    string          `json:"error,omitempty"`
 }
 
+// checked says whether every result is held to SchedulePod.
+var checked bool
+
 func main() {
+	flag.BoolVar(&checked, "check", false, "hold every result to the scheduler's own SchedulePod")
+	flag.Parse()
 	klog.SetLogger(logr.Discard())
 	utilruntime.ErrorHandlers = nil
 	if err := serve(os.Stdin, os.Stdout); err != nil {

@@ -77,8 +77,8 @@ def test_company_decides_as_in_the_plain_loops(built: store.Store, pod: pods.Pod
         found = decider.evaluate(built.view(), pod)
         assert plain.evaluate(cluster, pod, settings) == found.verdicts
         assert_decision_follows(decider.decide(built.view(), pod), pod, cluster, settings)
-    for verdict in found.verdicts.values():
-        hypothesis.event(verdict.status.reasons[0] if verdict.status.reasons else "passed")
+        for verdict in found.verdicts.values():
+            hypothesis.event(verdict.status.reasons[0] if verdict.status.reasons else "passed")
 
 
 @hypothesis.given(

@@ -138,8 +138,8 @@ gpu_demands = st.builds(
 _some_selectors = st.builds(
     labels.Requirement, st.sampled_from(("app", "tier")), st.just(labels.Operator.IN), st.sampled_from((("x",), ("y",)))
 ).map(lambda requirement: labels.selector([requirement]))
-_selectors = st.one_of(st.none(), st.just(labels.Selector()), _some_selectors, _some_selectors)
-_namespace_selectors = st.sampled_from(
+selectors = st.one_of(st.none(), st.just(labels.Selector()), _some_selectors, _some_selectors)
+namespace_selectors = st.sampled_from(
     (
         None,
         labels.Selector(),
@@ -150,9 +150,9 @@ _namespace_selectors = st.sampled_from(
 pod_terms = st.builds(
     pods.PodTerm,
     st.sampled_from(("zone", "zone", "disk")),
-    _selectors,
+    selectors,
     st.sampled_from(((), ("default",), ("default", "team"))),
-    _namespace_selectors,
+    namespace_selectors,
 )
 
 pod_wishes = st.builds(pods.PreferredPodTerm, st.sampled_from((1, 7, 100)), pod_terms)
@@ -161,7 +161,7 @@ constraints = st.builds(
     max_skew=st.integers(1, 2),
     topology_key=st.sampled_from(("zone", "zone", "disk", "kubernetes.io/hostname")),
     hard=st.booleans(),
-    selector=_selectors,
+    selector=selectors,
     min_domains=st.sampled_from((1, 1, 1, 2, 3)),
     honor_affinity=st.booleans(),
     honor_taints=st.booleans(),
@@ -411,96 +411,6 @@ single_changes = st.builds(
     st.sampled_from(("node", "node", "gone node", "pod", "pod", "pod", "gone pod", "promise")),
     calm_nodes,
     calm_pods(),
-)
-
-# ── company, where nothing but other pods decides ──────────────────────────────────────────────────────────────────
-
-_placed = st.sampled_from(
-    (("zone", "a"), ("zone", "b"), ("disk", "a"), ("disk", "b"), ("kubernetes.io/hostname", "n1"))
-)
-company_nodes = st.builds(
-    nodes.Node,
-    st.sampled_from(NODE_NAMES),
-    labels=st.one_of(zoned, zoned, st.lists(_placed, max_size=3).map(dict).map(labels.from_mapping)),
-    taints=st.sampled_from(((), (), (nodes.Taint("gpu", "", "NoSchedule"),))),
-    allocatable=usual,
-)
-_app = st.sampled_from(((("app", "x"),), (("app", "x"),), (("app", "y"),), ()))
-_near_always = st.builds(
-    pods.PodTerm,
-    st.sampled_from(("zone", "zone", "disk")),
-    _selectors,
-    st.sampled_from((("default",), ("default",), ("default", "team"), ())),
-    _namespace_selectors,
-)
-_app_x = labels.selector([labels.Requirement("app", labels.Operator.IN, ("x",))])
-_uneven = st.builds(
-    pods.SpreadConstraint,
-    max_skew=st.sampled_from((1, 1, 2)),
-    topology_key=st.sampled_from(("zone", "zone", "zone", "disk")),
-    hard=st.sampled_from((True, True, False)),
-    selector=st.just(_app_x),
-    min_domains=st.sampled_from((1, 1, 3)),
-    honor_affinity=st.booleans(),
-    honor_taints=st.booleans(),
-)
-company_specs = st.builds(
-    pods.Spec,
-    selector=st.sampled_from(((), (), (), (), (), (("zone", "a"),))),
-    tolerations=st.sampled_from(((), (pods.Toleration(operator="Exists"),))),
-    pod_affinity=few(_near_always, 2),
-    pod_anti_affinity=few(_near_always, 2),
-    preferred_pod_affinity=few(st.builds(pods.PreferredPodTerm, st.sampled_from((1, 7)), _near_always), 2),
-    preferred_pod_anti_affinity=few(st.builds(pods.PreferredPodTerm, st.sampled_from((1, 7)), _near_always), 2),
-    spread=st.one_of(
-        *[st.lists(_uneven, min_size=1, max_size=2).map(tuple)] * 3, st.lists(constraints, max_size=2).map(tuple)
-    ),
-)
-
-
-@st.composite
-def company_pods(draw: st.DrawFn, names: tuple[str, ...] = POD_NAMES) -> pods.Pod:
-    """A pod that runs, or waits for room nominated to it, and has wishes of its own now and then."""
-    waits = draw(st.sampled_from((False, False, False, True)))
-    node = draw(st.sampled_from(NODE_NAMES))
-    return pods.Pod(
-        keys.pod_key(draw(st.sampled_from(("default", "default", "team"))), draw(st.sampled_from(names))),
-        uid="u1",
-        spec=draw(st.just(pods.Spec()) | st.just(pods.Spec()) | company_specs),
-        labels=draw(_app),
-        node="" if waits else node,
-        nominated=node if waits else "",
-        priority=draw(st.integers(0, 1)),
-        deleting=draw(st.sampled_from((False, False, False, True))),
-    )
-
-
-@st.composite
-def company_stores(draw: st.DrawFn) -> store.Store:
-    """A store of some nodes and many pods."""
-    built = store.Store()
-    patch = delta.Patch()
-    for name, zone in zip(NODE_NAMES, "aabba", strict=True):
-        # All of them are there and most are in a zone, or little would be counted.
-        patch.set_vertex(nodes.Node(name, labels=(("zone", zone),), allocatable=draw(usual)))
-    for part in (
-        draw(st.lists(company_nodes, max_size=3)),
-        draw(st.tuples(*(company_pods((name,)) for name in POD_NAMES))),
-        draw(st.lists(namespaces, max_size=2)),
-    ):
-        for each in part:
-            patch.set_vertex(each)
-    built.apply(patch)
-    return built
-
-
-company_newcomers = st.builds(
-    pods.Pod,
-    st.sampled_from(("default", "default", "team")).map(lambda namespace: keys.pod_key(namespace, "new")),
-    uid=st.just("u1"),
-    spec=company_specs,
-    labels=_app,
-    priority=st.integers(0, 1),
 )
 
 profiles = st.builds(

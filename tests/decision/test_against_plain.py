@@ -14,7 +14,7 @@ from graphsched.base.values import pods
 from graphsched.decision import classes, cycle, profile, trace
 from graphsched.decision.constraints import walk
 from graphsched.graph import delta, store
-from tests.decision import clusters, plain, plain_cluster
+from tests.decision import clusters, companies, plain, plain_cluster
 
 
 def cluster_of(built: store.Store) -> plain_cluster.Cluster:
@@ -63,7 +63,9 @@ def test_evaluate_gives_the_verdicts_of_the_plain_loops(
     assert (None if best else plain.diagnosis(cluster, pod, expected, settings)) == found.diagnosis
 
 
-@hypothesis.given(clusters.company_stores(), clusters.company_newcomers, st.lists(clusters.company_pods(), max_size=2))
+@hypothesis.given(
+    companies.company_stores(), companies.company_newcomers, st.lists(companies.company_pods(), max_size=2)
+)
 def test_company_decides_as_in_the_plain_loops(built: store.Store, pod: pods.Pod, others: list[pods.Pod]) -> None:
     """Where nothing but other pods is in the way, every verdict is that of a loop over all of them, before and after
     some of them change.
@@ -77,8 +79,8 @@ def test_company_decides_as_in_the_plain_loops(built: store.Store, pod: pods.Pod
         found = decider.evaluate(built.view(), pod)
         assert plain.evaluate(cluster, pod, settings) == found.verdicts
         assert_decision_follows(decider.decide(built.view(), pod), pod, cluster, settings)
-    for verdict in found.verdicts.values():
-        hypothesis.event(verdict.status.reasons[0] if verdict.status.reasons else "passed")
+        for verdict in found.verdicts.values():
+            hypothesis.event(verdict.status.reasons[0] if verdict.status.reasons else "passed")
 
 
 @hypothesis.given(

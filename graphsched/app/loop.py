@@ -71,6 +71,7 @@ class Loop:
         clock: clocks.Clock,
         synced: Callable[[], bool],
         on_start: Callable[[], None] = lambda: None,
+        at_rest: Callable[[float], None] = lambda _: None,
     ) -> None:
         """Prepare.
 
@@ -81,6 +82,7 @@ class Loop:
             clock: Its time is the queue's.
             synced: Whether every watch has delivered its first list.
             on_start: Called once, when decisions begin.
+            at_rest: Called with the time at the end of each turn that leaves nothing to do at once.
         """
         self._parts = parts
         self._decider = decider
@@ -88,6 +90,7 @@ class Loop:
         self._clock = clock
         self._synced = synced
         self._on_start = on_start
+        self._at_rest = at_rest
         self.intake = intake.Intake(parts)
         self._room = rooms.Rooms(parts.store, decider.settings)
         self._tries: dict[keys.VertexKey, Try] = {}
@@ -148,8 +151,11 @@ class Loop:
         for (queue, event), count in backlog.moves.items():
             self._parts.meters.queue_incoming(queue, event.value, count)
         backlog.moves.clear()
+        more = more or bool(len(self._parts.inbox))
+        if self.started and not more:
+            self._at_rest(now)
         self.turned = self._clock.monotonic()
-        return more or bool(len(self._parts.inbox))
+        return more
 
     # ── deciding ───────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -122,7 +122,7 @@ class LogSettings(Group, frozen=True):
 
     Attributes:
         format: `text` for people, `json` for machines.
-        level: The least that is written.
+        level: The least that is written; at `debug` the counts of pods are audited as well, when there is time.
     """
 
     format: typing.Literal["text", "json"] = "text"

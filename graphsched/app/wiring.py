@@ -16,7 +16,7 @@ from typing import Any
 
 import graphsched
 from graphsched.action import conditions, dispatch, events, outlet
-from graphsched.app import backlog, intake, loop as loops, promises, settings as configuration, sights
+from graphsched.app import backlog, checkups, intake, loop as loops, promises, settings as configuration, sights
 from graphsched.base.kit import clock as clocks
 from graphsched.base.kube import client as clients, credentials
 from graphsched.decision import cycle
@@ -81,7 +81,7 @@ def build(
         settings: What the operator wants.
         api: Reads and writes.
         clock: Its time is everybody's.
-        rng: For the jitter of retries; it decides nothing.
+        rng: For the jitter of retries and for what is audited next; it decides nothing.
     """
     meters = metrics.Metrics(profile=settings.scheduler_name, version=graphsched.__version__)
     inbox = inboxes.Inbox()
@@ -101,6 +101,7 @@ def build(
     )
     decider = cycle.Decider(settings.decider)
     past = history.History(settings.decisions.kept)
+    checkup = checkups.Checkup(parts.store.matchers, meters, rng=rng)
     loop = loops.Loop(
         parts,
         decider,
@@ -108,6 +109,7 @@ def build(
         clock=clock,
         synced=lambda: all(each.progress.synced.is_set() for each in reflectors),
         on_start=lambda: _started(parts),
+        at_rest=checkup.look if settings.log.level == "debug" else lambda _: None,
     )
     shown = sights.Sights(parts, loop, decider, [each.progress for each in reflectors], clock=clock)
     meters.refresh_with(shown.refresh)

@@ -7,7 +7,8 @@ inverted label index. `owners` holds the opposite direction, the terms that plac
 
 Comes in: pod and namespace events, from `store`; matchers, from the classes that decisions compile. Goes out: count
 vectors per row, which the decision sums over domains. Invariant: every count equals what a loop over all placed pods
-would count (`audit` does that loop, and the tests compare after any sequence of events).
+would count (`audit` does that loop, and the tests compare after any sequence of events; `audit_one` looks at a single
+matcher, quickly enough for a scheduler at work).
 """
 
 from __future__ import annotations
@@ -16,9 +17,13 @@ import enum
 from collections.abc import Iterable, Iterator
 
 import msgspec
+import numpy as np
 
 from graphsched.base.values import keys, labels, pods
 from graphsched.graph import inverted, owners, placements, scopes, tallies
+
+PROFILES_JUDGED = 256
+"""Profiles whose selection `audit_one` judges anew: evaluating a selector takes 2 µs, and there may be 100,000."""
 
 
 class Rule(enum.IntEnum):
@@ -247,6 +252,73 @@ class MatcherIndex:
         known = self._profiles.get((namespace, pod_labels))
         matched = self._matched(namespace, pod_labels) if known is None else known.matched
         return sorted(live.number for live in matched if not (deleting and live.spread))
+
+    # Audits.
+
+    def numbers(self) -> list[int]:
+        """Numbers of the live matchers, ascending."""
+        return list(self._live)
+
+    def matcher(self, number: int) -> Matcher:
+        """The live matcher under this number."""
+        return self._live[number].matcher
+
+    def audit_one(self, number: int, *, first: int = 0) -> list[str]:
+        """Count one live matcher's pods again, from their records and in vectors; nothing is changed.
+
+        It takes a millisecond at 100,000 pods, and seven when no two of them are alike. Whom the matcher selects is
+        judged anew for `PROFILES_JUDGED` profiles only, so that a full round takes several calls.
+
+        Args:
+            number: The matcher.
+            first: The profile to begin with; any number not negative, taken modulo the number of profiles.
+
+        Returns:
+            At most one sentence about whom it selects and one about its counts; empty when all is well.
+
+        Raises:
+            KeyError: It is not alive: a bug of the caller.
+        """
+        live, size = self._live[number], len(self._profile_at)
+        judged = (self._profile_at[(first + step) % size] for step in range(min(size, PROFILES_JUDGED)))
+        astray = [
+            profile
+            for profile in judged
+            if profile is not None and self._selects_plainly(live, profile) != (live in profile.matched)
+        ]
+        found = []
+        if astray:
+            one = astray[0]
+            verb = "selects, and does not count," if live not in one.matched else "counts, and does not select,"
+            found.append(
+                f'it {verb} pods in namespace "{one.namespace}" with labels {dict(one.labels)}; '
+                f"profiles that are wrong: {len(astray)} of {min(size, PROFILES_JUDGED)} judged"
+            )
+        matched = [profile.number for profile in self._profiles.values() if live in profile.matched]
+        due = self._placements.counts(matched, rows=self._rows, deleting_too=not live.spread)
+        have = live.tally.dense(len(due))
+        wrong = np.flatnonzero(have != due)
+        if len(wrong) or live.tally.total != due.sum():
+            where = f"; on row {wrong[0]} it counts {have[wrong[0]]}, there are {due[wrong[0]]}" if len(wrong) else ""
+            found.append(
+                f"it counts {live.tally.total} pods, there are {due.sum()}; rows that are wrong: {len(wrong)}{where}"
+            )
+        return found
+
+    def mend(self, number: int) -> None:
+        """Find anew whom the matcher selects, the slow way, and count them; vectors handed out before are void.
+
+        Raises:
+            KeyError: It is not alive: a bug of the caller.
+        """
+        live = self._live[number]
+        selected = [profile for profile in self._profiles.values() if self._selects_plainly(live, profile)]
+        for profile in self._profiles.values():
+            if live in profile.matched:
+                profile.matched.remove(live)
+        for profile in selected:
+            profile.matched.append(live)
+        self._recount(live, selected)
 
     # Terms of placed pods.
 

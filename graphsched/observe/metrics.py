@@ -183,6 +183,11 @@ class Metrics:
             "graphsched_graph_generation",
             "Version of the graph: every change that had an effect adds one.",
         )
+        self._audit_differences = self._counter(
+            "graphsched_audit_differences_total",
+            "Differences that audits found, and mended, between counts of pods that are kept in step and a recount. "
+            "Audits run at log level debug, while the loop is idle; anything but zero is a bug.",
+        )
         self._vertices = series.Family(
             self._gauge(
                 "graphsched_graph_vertices", "Vertices of the graph, by kind (node, pod, domain, ...).", "kind"
@@ -372,6 +377,10 @@ class Metrics:
         self._patches[source, outcome].inc()
         if rows:
             self._rows[source,].inc(rows)
+
+    def audit_differences(self, count: int) -> None:
+        """An audit found `count` differences."""
+        self._audit_differences.inc(count)
 
     def bind(self, outcome: str, seconds: float) -> None:
         """A binding's outcome is known, `seconds` after it was asked for."""

@@ -217,6 +217,7 @@ class TheIndexAgreesWithALoop(stateful.RuleBasedStateMachine):
     def the_audit_finds_nothing(self) -> None:
         """The index agrees with its own slow way."""
         assert not list(self.index.audit())
+        assert not [sentence for number in self.index.numbers() for sentence in self.index.audit_one(number)]
 
 
 TestTheIndexAgreesWithALoop = TheIndexAgreesWithALoop.TestCase
@@ -380,3 +381,89 @@ def test_an_audit_names_a_count_that_is_wrong(index: matchers.MatcherIndex) -> N
     index._live[number].tally.add(1, 1)
 
     assert [sentence for sentence in index.audit() if f"matcher {number} counts" in sentence]
+
+
+WEB = matchers.Matcher((scopes.Scope(equals("app", "web"), ("default",)),))
+
+
+def test_one_matcher_is_audited_alone(index: matchers.MatcherIndex) -> None:
+    """A count that is wrong is told of its own matcher only, and nothing is changed by the telling."""
+    good = index.acquire(matchers.Matcher(WEB.scopes, matchers.Rule.SPREAD))
+    bad = index.acquire(WEB)
+    index._live[bad].tally.add(2, 3)
+
+    expected = ["it counts 6 pods, there are 3; rows that are wrong: 1; on row 2 it counts 4, there are 1"]
+    assert [[], expected, expected] == [index.audit_one(number) for number in (good, bad, bad)]
+
+
+def test_an_audit_of_one_sees_a_wrong_total(index: matchers.MatcherIndex) -> None:
+    """The sum is kept apart from the rows, and is looked at as well."""
+    number = index.acquire(WEB)
+    index._live[number].tally.total = 4
+
+    assert ["it counts 4 pods, there are 3; rows that are wrong: 0"] == index.audit_one(number)
+
+
+def test_an_audit_of_one_sees_pods_that_it_was_not_told_of(index: matchers.MatcherIndex) -> None:
+    """Counts that agree with a wrong selection are found through the selection."""
+    number = index.acquire(WEB)
+    (profile,) = index._profiles.values()
+    profile.matched.clear()
+    index._recount(index._live[number], [])
+
+    (sentence,) = index.audit_one(number)
+    assert sentence == (
+        "it selects, and does not count, pods in namespace \"default\" with labels {'app': 'web'}; "
+        "profiles that are wrong: 1 of 1 judged"
+    )
+
+
+def test_an_audit_of_one_that_counts_nothing_finds_nothing() -> None:
+    """Neither a matcher without hope nor an index without pods is a special case."""
+    empty = matchers.MatcherIndex()
+
+    assert [] == empty.audit_one(empty.acquire(WEB))
+    assert [] == empty.audit_one(empty.acquire(matchers.Matcher(())))
+
+
+def test_a_mended_matcher_counts_what_there_is(index: matchers.MatcherIndex) -> None:
+    """Selection, rows and total are right again, and later events keep them so."""
+    number = index.acquire(WEB)
+    (profile,) = index._profiles.values()
+    profile.matched.clear()
+    index._live[number].tally.add(1, 7)
+
+    index.mend(number)
+    index.place(keys.pod_key("default", "d"), web(1))
+
+    assert ([2, 1, 1], 4) == (index.counts(number).tolist(), index.total(number))
+    assert [] == [*index.audit(), *index.audit_one(number)]
+
+
+def test_an_audit_of_one_judges_a_bounded_number_of_profiles() -> None:
+    """The selection of one profile among many is judged in the calls whose stretch it lies in, and in no other."""
+    made = matchers.MatcherIndex()
+    made.resize(1)
+    size = 3 * matchers.PROFILES_JUDGED
+    for place in range(size):
+        labelled = (("app", "web"), ("index", str(place)))
+        made.place(keys.pod_key("default", f"p{place}"), matchers.Placed("default", labelled, 0))
+    number = made.acquire(WEB)
+    lost = made._profile_at[10]
+    assert lost is not None
+    lost.matched.clear()
+    made._live[number].tally.add(0, -1)
+
+    finds = [first for first in range(size) if made.audit_one(number, first=first)]
+    assert [*range(11), *range(size - matchers.PROFILES_JUDGED + 11, size)] == finds
+    assert made.audit_one(number, first=size + 10)
+
+
+def test_only_live_matchers_are_audited(index: matchers.MatcherIndex) -> None:
+    """Those that can be chosen are listed; another number is a bug of the caller."""
+    first, second = index.acquire(WEB), index.acquire(matchers.Matcher(()))
+    index.release(first)
+
+    assert [second] == index.numbers()
+    with pytest.raises(KeyError):
+        index.audit_one(first)

@@ -89,12 +89,11 @@ def test_nothing_is_audited_at_other_levels(level: str) -> None:
 
 @virtual.timed
 async def test_a_busy_loop_has_no_time_for_audits() -> None:
-    """Whoever is called at rest sees neither a pod in line nor a patch that waits."""
-    async with live.scheduler(N1) as it:
+    """Whoever is called at rest sees neither a pod in line nor a patch that waits, though one turn is not enough."""
+    many = tuple(builders.make_pod(f"p{number}").cpu("8").scheduler(live.NAME) for number in range(600))
+    async with live.scheduler(N1, pods=many, started=False) as it:
         seen: list[tuple[bool, int]] = []
         it.program.loop._at_rest = lambda _: seen.append((it.parts.backlog.ready, len(it.parts.inbox)))
-        for number in range(600):
-            it.pod(builders.make_pod(f"p{number}").cpu("8"))
         await it.until(lambda: bool(it.message("p599")))
         await it.quiet(20.0)
 

@@ -35,7 +35,7 @@ cluster-demo: setup ## The same live: real etcd, kube-apiserver and kwok on loop
 
 .PHONY: test
 test: setup ## Run the tests that need no control plane (minutes, no Go)
-	@$(PY) -m pytest -m "not cluster" $(PYTEST_ARGS)
+	@$(PY) -m pytest -n auto --dist worksteal -m "not cluster" $(PYTEST_ARGS)
 
 .PHONY: test-cluster
 test-cluster: setup ## Run the tests on a real control plane (builds it once)

@@ -186,6 +186,7 @@ class Backlog:
             self._requeue(entry, event, now)
             return
         if self._speaks_for_all(entry):
+            self._instruct(entry)
             self._retire(entry)
         else:
             # Its labels or namespace had a part in it, so its siblings may fare better.
@@ -337,6 +338,12 @@ class Backlog:
         # A group of pods that company refused holds pods of one namespace and one set of labels.
         alike = group is not None and not hints.BY_SPEC.issuperset(group.plugins)
         return alike and hints.BY_KIND.issuperset(entry.plugins)
+
+    def _instruct(self, entry: parking.Entry) -> None:
+        """Let those the envoy answered for wait for what it waits for, as well as for what they already do."""
+        group = None if entry.group is None else self._groups.get(entry.group)
+        if group is not None and group.released == entry.pod.key and not set(entry.plugins) <= set(group.plugins):
+            group.plugins = tuple(sorted({*group.plugins, *entry.plugins}))
 
     def _pass_on(self, entry: parking.Entry, now: float) -> None:
         """The envoy will not answer for its group, or answered well: the next one goes."""

@@ -74,7 +74,7 @@ class Group:
     """Refused pods that no event can tell apart, the one that waits longest first.
 
     Attributes:
-        plugins: Who refused them.
+        plugins: Who refused them, or an envoy of theirs since.
         spec: Their spec, kept so that its id stays taken.
         members: Keys in order of arrival; the values mean nothing.
         released: The one that was let go to try on behalf of all; None while nobody is out.

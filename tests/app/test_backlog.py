@@ -397,6 +397,36 @@ def test_pods_alike_in_all_that_company_reads_have_one_envoy() -> None:
     assert 3 == queue.counts()[Pool.UNSCHEDULABLE]
 
 
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        (("TaintToleration",), ("NodeResourcesFit", "TaintToleration")),
+        (("InterPodAffinity",), ("InterPodAffinity", "NodeResourcesFit")),
+    ],
+)
+def test_what_an_envoy_learns_holds_for_its_siblings(first: tuple[str, ...], then: tuple[str, ...]) -> None:
+    """Once the envoy is refused for another reason, news about that reason wakes those it spoke for as well."""
+    queue = backlog.Backlog()
+    for name in "abc":
+        queue.add(pod(name), 0.0)
+    assert ["a", "b", "c"] == refuse(queue, 0.0, first)
+    news = hints.News()
+    tainted = nodes.Node("n1", labels=(("zone", "a"),), taints=(nodes.Taint("k", "v", "NoSchedule"),))
+    news.node(tainted, nodes.Node("n1"))
+    queue.tell(news)
+    queue.ask(100.0)
+    assert ["a"] == refuse(queue, 100.0, then)
+    queue.tell(freed())
+    queue.ask(200.0)
+
+    tried = []
+    while (entry := queue.pop()) is not None:
+        tried.append(entry.pod.name)
+        queue.placed(entry, 200.0)
+
+    assert ["a", "b", "c"] == sorted(tried)
+
+
 def test_news_of_company_are_for_those_who_read_them() -> None:
     """A pod that was bound makes no room: only those refused because of others are asked."""
     near = builders.make_pod("near").near("zone", builders.selecting(app="db")).build().spec

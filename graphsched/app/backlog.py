@@ -11,8 +11,8 @@ time is an argument, in seconds of any clock that never goes back.
               │        └─ UNSCHEDULABLE           ERRORS
               └───────────── penalty over ───────────┘          GATED ──gates gone──▶ ACTIVE
 
-Pods that no event can tell apart (same spec, priority and refusing plugins; where company had a part in it the same
-namespace and labels as well) wait in one group. News that may help releases only the one that waits longest; when it is
+Pods that no event can tell apart (same spec, priority, nomination and refusing plugins; where company had a part in it
+the same namespace and labels as well) wait in one group. News that may help releases only the one that waits longest; when it is
 placed the next is released, when it is refused the others would have been as well and stay. So one freed slot costs one
 decision per group, whatever the number of pods.
 

@@ -98,7 +98,9 @@ QUEUES = {
 def group_key(entry: Entry) -> GroupKey:
     """What events can tell refused pods apart by. Specs are interned, so equal ones mostly have the same id; where they
     do not, there are two groups instead of one and nothing is lost.
+
+    The room kept for a nominated pod counts against all others, so it and they do not speak for each other.
     """
     pod = entry.pod
-    shared = (id(pod.spec), pod.priority, entry.plugins, entry.pending)
+    shared = (id(pod.spec), pod.priority, entry.plugins, entry.pending, pod.nominated)
     return shared if hints.BY_SPEC.issuperset(entry.plugins) else (*shared, pod.namespace, pod.labels, pod.owner)

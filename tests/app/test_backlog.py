@@ -427,6 +427,18 @@ def test_what_an_envoy_learns_holds_for_its_siblings(first: tuple[str, ...], the
     assert ["a", "b", "c"] == sorted(tried)
 
 
+def test_a_pod_with_room_kept_for_it_needs_nobody_to_speak_for_it() -> None:
+    """What is kept for a nominated pod counts against its like and not against itself, so they may be told apart."""
+    queue = backlog.Backlog()
+    queue.add(pod("a"), 0.0)
+    queue.add(pod("b", nominated="n1"), 0.0)
+    refuse(queue, 0.0)
+    queue.tell(freed())
+    queue.ask(100.0)
+
+    assert ["a", "b"] == refuse(queue, 100.0)
+
+
 def test_news_of_company_are_for_those_who_read_them() -> None:
     """A pod that was bound makes no room: only those refused because of others are asked."""
     near = builders.make_pod("near").near("zone", builders.selecting(app="db")).build().spec

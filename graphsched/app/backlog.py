@@ -12,9 +12,9 @@ time is an argument, in seconds of any clock that never goes back.
               └───────────── penalty over ───────────┘          GATED ──gates gone──▶ ACTIVE
 
 Pods that no event can tell apart (same spec, priority, nomination and refusing plugins; where company had a part in it
-the same namespace and labels as well) wait in one group. News that may help releases only the one that waits longest; when it is
-placed the next is released, when it is refused the others would have been as well and stay. So one freed slot costs one
-decision per group, whatever the number of pods.
+the same namespace and labels as well) wait in one group. News that may help releases only the one that waits longest;
+when it is placed the next is released, when it is refused the others would have been as well and stay, and wait for
+what refused it too. So one freed slot costs one decision per group, whatever the number of pods.
 
 Invariant: a pod that was added and not removed is in exactly one pool. Bounds: some 500 bytes a pod; one waiting round
 of news, itself bounded (`hints.News`).

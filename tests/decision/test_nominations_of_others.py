@@ -13,9 +13,17 @@ from graphsched.decision import cycle
 from graphsched.graph import delta, store
 
 
-def _pod(name: str, **fields: object) -> pods.Pod:
+def _pod(name: str, *, scheduler: str, nominated: str = "", priority: int = 0) -> pods.Pod:
     demand = pods.Demand(((nodes.CPU, 600),), 600, 0)
-    return pods.Pod(keys.pod_key("default", name), uid=name, spec=pods.Spec(demand=demand), held=demand, **fields)  # type: ignore[arg-type]
+    return pods.Pod(
+        keys.pod_key("default", name),
+        uid=name,
+        spec=pods.Spec(demand=demand),
+        held=demand,
+        scheduler=scheduler,
+        nominated=nominated,
+        priority=priority,
+    )
 
 
 @pytest.mark.parametrize("other", ["default-scheduler", "graph-scheduler"])

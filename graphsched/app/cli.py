@@ -123,6 +123,10 @@ def run(
         str | None,
         typer.Option("--scheduler-name", help="Serve pods with this schedulerName. Default: graph-scheduler."),
     ] = None,
+    mode: Annotated[
+        str | None,
+        typer.Option("--mode", metavar="shared|exclusive|advise|shadow", help="See docs/modes.md. Default: shared."),
+    ] = None,
     kubeconfig: KubeconfigOption = "",
     context: ContextOption = "",
     host: Annotated[str | None, typer.Option("--host", help="Address of metrics and health.")] = None,
@@ -143,6 +147,7 @@ def run(
 
         flags = {
             "--scheduler-name": scheduler_name,
+            "--mode": mode,
             "--kubeconfig": kubeconfig or None,
             "--context": context or None,
             "--host": host,

@@ -161,14 +161,58 @@ class ProfileSettings(Group, frozen=True):
     ignored_resource_groups: tuple[str, ...] = ()
 
 
+class SharedSettings(Group, frozen=True):
+    """Mode `shared`: every node, beside other schedulers. All but the headroom counts in `exclusive` as well.
+
+    Attributes:
+        headroom_percent: Share of every node's allocatable resources that our pods leave free; 0 decides exactly as
+            kube-scheduler does, more costs capacity and saves races with other schedulers.
+        candidates: How many nodes are tried when the first one has moved just before the binding; then the pod is
+            decided anew.
+        rejection_penalty: Points taken from a node's total when its kubelet has rejected a pod of ours; 0 for none.
+        rejection_half_life_seconds: After this long the penalty has halved.
+    """
+
+    headroom_percent: typing.Annotated[int, msgspec.Meta(ge=0, le=50)] = 0
+    candidates: typing.Annotated[int, msgspec.Meta(ge=1, le=3)] = 3
+    rejection_penalty: typing.Annotated[int, msgspec.Meta(ge=0, le=10_000)] = 200
+    rejection_half_life_seconds: Seconds = 60.0
+
+
+class ExclusiveSettings(Group, frozen=True):
+    """Mode `exclusive`: only nodes of a pool of our own.
+
+    Attributes:
+        node_label: Key of the label that makes a node one of the pool; the pool's taint has the same key.
+        value: Value of the label, and of the taint.
+    """
+
+    node_label: str = "graphsched.io/pool"
+    value: str = "graph-scheduler"
+
+
+class AdviseSettings(Group, frozen=True):
+    """Mode `advise`: another scheduler binds, to the node chosen here."""
+
+
+class ShadowSettings(Group, frozen=True):
+    """Mode `shadow`: decides and compares, binds nothing."""
+
+
 class Settings(Group, frozen=True):
     """All settings.
 
     Attributes:
         scheduler_name: Pods that name it as their schedulerName are ours.
+        mode: How decisions become placements: `shared`, `exclusive`, `advise` or `shadow`; see docs/modes.md.
     """
 
     scheduler_name: str = judging.Profile().scheduler_name
+    mode: typing.Literal["shared", "exclusive", "advise", "shadow"] = "shared"
+    shared: SharedSettings = SharedSettings()
+    exclusive: ExclusiveSettings = ExclusiveSettings()
+    advise: AdviseSettings = AdviseSettings()
+    shadow: ShadowSettings = ShadowSettings()
     client: ClientSettings = ClientSettings()
     http: HTTPSettings = HTTPSettings()
     binding: BindingSettings = BindingSettings()
@@ -204,6 +248,7 @@ class Settings(Group, frozen=True):
 
 FLAGS: dict[str, str] = {
     "--scheduler-name": "schedulerName",
+    "--mode": "mode",
     "--kubeconfig": "client.kubeconfig",
     "--context": "client.context",
     "--host": "http.host",
@@ -218,6 +263,8 @@ FILTERS = tuple(dict.fromkeys(check.plugin for check in walk.IN_ORDER))
 
 # A qualified name, as events.k8s.io asks of reportingController.
 _NAME = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+_LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+_LABEL_KEY = re.compile(rf"([a-z0-9]([-a-z0-9.]{{0,251}}[a-z0-9])?/)?{_LABEL_VALUE.pattern}")
 
 
 def load(path: str = "", *, flags: Mapping[str, object] | None = None) -> Settings:
@@ -314,7 +361,11 @@ def _blame(text: str, where: tuple[str, ...], flag: str) -> errors.InputError:
     return errors.InputError(*place, problem=text.replace("`", ""), remedy="see docs/configuration.md")
 
 
-_CHOICES = {"format": "text, json", "level": "debug, info, warning, error"}
+_CHOICES = {
+    "format": "text, json",
+    "level": "debug, info, warning, error",
+    "mode": "shared, exclusive, advise, shadow",
+}
 
 
 def _unknown(name: str, place: tuple[str, ...]) -> errors.InputError:
@@ -341,6 +392,7 @@ def _check(settings: Settings, *, place: str) -> None:
         raise errors.InputError(
             place, "schedulerName", problem=f'"{name}" is the cluster\'s own scheduler', remedy="choose another name"
         )
+    _check_pool(settings.exclusive, place=place)
     queue = settings.queue
     if 0 < queue.max_backoff_seconds < queue.initial_backoff_seconds:
         raise errors.InputError(
@@ -361,3 +413,20 @@ def _check(settings: Settings, *, place: str) -> None:
     for field in ("allocation", "balance"):
         if not getattr(settings.profile, field):
             raise errors.InputError(place, f"profile.{field}", problem="is empty", remedy="name a resource, e.g. cpu")
+
+
+def _check_pool(pool: ExclusiveSettings, *, place: str) -> None:
+    if _LABEL_KEY.fullmatch(pool.node_label) is None:
+        raise errors.InputError(
+            place,
+            "exclusive.nodeLabel",
+            problem=f'"{pool.node_label}" is not the key of a label',
+            remedy="e.g. graphsched.io/pool",
+        )
+    if _LABEL_VALUE.fullmatch(pool.value) is None:
+        raise errors.InputError(
+            place,
+            "exclusive.value",
+            problem=f'"{pool.value}" is not the value of a label',
+            remedy="e.g. graph-scheduler",
+        )

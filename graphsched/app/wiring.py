@@ -19,6 +19,7 @@ from graphsched.action import conditions, dispatch, events, outlet
 from graphsched.app import backlog, checkups, intake, loop as loops, promises, settings as configuration, sights
 from graphsched.base.kit import clock as clocks
 from graphsched.base.kube import client as clients, credentials
+from graphsched.base.values import errors
 from graphsched.decision import cycle
 from graphsched.explain import history
 from graphsched.graph import store as stores
@@ -82,7 +83,12 @@ def build(
         api: Reads and writes.
         clock: Its time is everybody's.
         rng: For the jitter of retries and for what is audited next; it decides nothing.
+
+    Raises:
+        InputError: The mode is not available yet.
     """
+    if settings.mode != "shared":
+        raise errors.InputError("mode", problem=f'"{settings.mode}" is not available yet', remedy="use shared")
     meters = metrics.Metrics(profile=settings.scheduler_name, version=graphsched.__version__)
     inbox = inboxes.Inbox()
     reflectors = tuple(

@@ -87,7 +87,7 @@ def test_flags_win_over_the_file(tmp_path: pathlib.Path) -> None:
 
 def test_every_flag_names_a_setting() -> None:
     """The table of flags can not point beside the settings."""
-    given = {"--port": 1, "--log-format": "json", "--log-level": "error"}
+    given = {"--port": 1, "--mode": "exclusive", "--log-format": "json", "--log-level": "error"}
     for flag in settings.FLAGS:
         assert settings.Settings() != settings.load(flags={flag: given.get(flag, "other")})
 
@@ -121,6 +121,13 @@ def test_every_flag_names_a_setting() -> None:
             "profile: {disabledFilters: [NodePort]}",
             'profile.disabledFilters: unknown plugin "NodePort" (did you mean "NodePorts"?)',
         ),
+        ("mode: greedy", 'mode: "greedy" is not known (use one of: shared, exclusive, advise, shadow)'),
+        ("shared: {headroomPercent: 51}", "shared.headroomPercent: is out of range (it must be at most 50)"),
+        (
+            "exclusive: {nodeLabel: a/b/c}",
+            'exclusive.nodeLabel: "a/b/c" is not the key of a label (e.g. graphsched.io/pool)',
+        ),
+        ("exclusive: {value: ''}", 'exclusive.value: "" is not the value of a label (e.g. graph-scheduler)'),
         ("profile: {balance: []}", "profile.balance: is empty (name a resource, e.g. cpu)"),
         ("profile: {balance: cpu}", "profile.balance: is a text (it must be a list)"),
         ("schedulerName: a b", 'schedulerName: "a b" is not a name (e.g. graph-scheduler)'),

@@ -9,11 +9,10 @@ stops matching a field selector is told as deleted, one that starts to as added.
 """
 
 import asyncio
-import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
-from aiohttp import web
+import msgspec
 
 from tests.fakes import storage
 
@@ -52,14 +51,23 @@ def _field(item: storage.Object, path: list[str]) -> str:
     return str(found)
 
 
+class Pipe(Protocol):
+    """The way to the client."""
+
+    async def write(self, data: bytes) -> None:
+        """Send bytes; raises ConnectionError when nobody is there any more."""
+
+    def abort(self) -> None:
+        """Break the connection."""
+
+
 class Watch:
     """One open watch."""
 
     def __init__(
         self,
         stored: storage.Storage,
-        response: web.StreamResponse,
-        transport: asyncio.Transport | None,
+        pipe: Pipe,
         *,
         collection: str,
         namespace: str,
@@ -70,8 +78,7 @@ class Watch:
         #: Whether changes are sent; a test that turns it off has a silent server.
         self.live = True
         self._storage = stored
-        self._response = response
-        self._transport = transport
+        self.pipe = pipe
         self._namespace = namespace
         self._selector = Selector(query.get("fieldSelector", ""))
         self._sent = int(query.get("resourceVersion") or 0)
@@ -132,7 +139,7 @@ class Watch:
 
     async def send(self, data: bytes) -> None:
         """Send bytes of any kind."""
-        await self._response.write(data)
+        await self.pipe.write(data)
 
     def end(self) -> None:
         """End as a server does whose time is over."""
@@ -142,8 +149,7 @@ class Watch:
     def cut(self) -> None:
         """Break the connection."""
         self.end()
-        if self._transport is not None:
-            self._transport.abort()
+        self.pipe.abort()
 
     async def _send_all(self) -> None:
         self._sent = self._storage.version
@@ -166,4 +172,4 @@ class Watch:
 
 
 def _encode(kind: str, item: storage.Object) -> bytes:
-    return json.dumps({"type": kind, "object": item}, separators=(",", ":")).encode() + b"\n"
+    return msgspec.json.encode({"type": kind, "object": item}) + b"\n"

@@ -1,8 +1,9 @@
 """
-Who the contract is held against: the fake API server, and the real one in tests marked `cluster`.
+Who the contract is held against: the fake API server, over sockets and in memory, and the real one in tests marked
+`cluster`.
 
-Comes in: a test body that takes a client. Goes out: the same body run on either. Both are spoken to through the
-project's own client; the real one also through a kubeconfig file with a client certificate.
+Comes in: a test body that takes a client. Goes out: the same body run on each. All are spoken to through the project's
+own client; the real one also through a kubeconfig file with a client certificate.
 """
 
 import asyncio
@@ -13,6 +14,7 @@ from graphsched.base.kit import clock
 from graphsched.base.kube import client as clients, config, credentials
 from tests.controlplane import cluster as clusters
 from tests.fakes import apiserver, virtual
+from tests.simulation import loop as loops, memory
 
 Body = Callable[[clients.Client], Awaitable[None]]
 
@@ -46,6 +48,26 @@ class Fake:
                 await body(client)
 
         on_fake()
+
+
+class Memory:
+    """The fake without sockets, on the loop of the simulation."""
+
+    def __init__(self) -> None:
+        self._server = memory.Server()
+
+    def forget(self) -> None:
+        """Have the history before now forgotten."""
+        self._server.storage.compact()
+
+    def run(self, body: Body) -> None:
+        """Run a test body with a client of this server."""
+
+        async def in_memory() -> None:
+            async with self._server, self._server.client() as client:
+                await body(client)
+
+        loops.run(in_memory())
 
 
 class Real:

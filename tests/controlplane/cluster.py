@@ -113,7 +113,7 @@ class Cluster:
             names = ("etcd", "etcd-peer", "apiserver", "scheduler", "controller-manager")
             self._ports = dict(zip(names, processes.free_ports(len(names)), strict=True))
             self._write_certificates()
-            self._start_etcd()
+            self.start_etcd()
             self.start_apiserver()
             if self.options.controller_manager:
                 self._start_controller_manager()
@@ -232,6 +232,58 @@ class Cluster:
         """End the API server at once (SIGKILL); `start_apiserver` brings it back."""
         self._end("apiserver")
 
+    def start_etcd(self) -> None:
+        """Start etcd, on the same port and data as before, and wait until it is healthy."""
+        client, peer = (f"http://127.0.0.1:{self._ports[name]}" for name in ("etcd", "etcd-peer"))
+        process = self._start(
+            "etcd",
+            self._built.etcd,
+            f"--data-dir={self._data}",
+            f"--listen-client-urls={client}",
+            f"--advertise-client-urls={client}",
+            f"--listen-peer-urls={peer}",
+            f"--initial-advertise-peer-urls={peer}",
+            f"--initial-cluster=default={peer}",
+            # The data need not survive a power cut.
+            "--unsafe-no-fsync",
+            f"--quota-backend-bytes={8 << 30}",
+            "--log-level=warn",
+        )
+        self._wait(lambda: _healthy(self._ports["etcd"]), what="etcd is healthy", of=process)
+
+    def kill_etcd(self) -> None:
+        """End etcd at once (SIGKILL), under a running API server; `start_etcd` brings it back."""
+        self._end("etcd")
+
+    def save(self, name: str = "backup") -> pathlib.Path:
+        """
+        Copy the whole database as it is now, for `rollback`; nobody notices but for a pause of some milliseconds.
+
+        etcd is paused and its files are copied, so that the copy is what a crash at this moment would have left.
+        """
+        copy = self.folder / f"etcd-{name}"
+        etcd = self.process("etcd")
+        etcd.pause()
+        try:
+            shutil.copytree(self._data, copy)
+        finally:
+            etcd.resume()
+        return copy
+
+    def rollback(self, saved: pathlib.Path) -> None:
+        """
+        Go on with an older database, as after a restored backup: resourceVersions go backwards, and what was written
+        since has never happened. etcd and the API server are killed (SIGKILL) and started; others go on. A saved
+        database may be gone back to more than once.
+        """
+        for name in ("apiserver", "etcd"):
+            if name in self._processes:
+                self._end(name)
+        shutil.rmtree(self._data)
+        shutil.copytree(saved, self._data)
+        self.start_etcd()
+        self.start_apiserver()
+
     def start_kwok(self) -> None:
         """Start the fake kubelets."""
         process = self._start(
@@ -284,6 +336,10 @@ class Cluster:
     # --------------------------------------------------------------------------- details
 
     @property
+    def _data(self) -> pathlib.Path:
+        return self.folder / "etcd"
+
+    @property
     def _built(self) -> binaries.Binaries:
         if self._programs is None:
             raise RuntimeError("this cluster is not running")
@@ -320,24 +376,6 @@ class Cluster:
         self._kubeconfig(ADMIN, client=admin)
         self._ssl = ssl.create_default_context(cafile=str(self.authority))
         self._ssl.load_cert_chain(admin.certificate, admin.key)
-
-    def _start_etcd(self) -> None:
-        client, peer = (f"http://127.0.0.1:{self._ports[name]}" for name in ("etcd", "etcd-peer"))
-        process = self._start(
-            "etcd",
-            self._built.etcd,
-            f"--data-dir={self.folder / 'etcd'}",
-            f"--listen-client-urls={client}",
-            f"--advertise-client-urls={client}",
-            f"--listen-peer-urls={peer}",
-            f"--initial-advertise-peer-urls={peer}",
-            f"--initial-cluster=default={peer}",
-            # The data need not survive a power cut.
-            "--unsafe-no-fsync",
-            f"--quota-backend-bytes={8 << 30}",
-            "--log-level=warn",
-        )
-        self._wait(lambda: _healthy(self._ports["etcd"]), what="etcd is healthy", of=process)
 
     def _apiserver_flags(self) -> list[str]:
         folder = self.folder / "certificates"

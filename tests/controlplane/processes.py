@@ -113,6 +113,19 @@ class Process:
         """Send one signal."""
         self._popen.send_signal(number)
 
+    def pause(self) -> None:
+        """Stop it where it is (SIGSTOP), and return once all its threads stand still; ``resume`` lets it go on."""
+        self.send_signal(signal.SIGSTOP)
+        wait_until(self._stands_still, what=f"{self.name} stands still", timeout_s=STOP_S, watched=(self,))
+
+    def resume(self) -> None:
+        """Let it go on after ``pause`` (SIGCONT)."""
+        self.send_signal(signal.SIGCONT)
+
+    def _stands_still(self) -> bool:
+        threads = pathlib.Path(f"/proc/{self.pid}/task").iterdir()
+        return all(_stat(f"{self.pid}/task/{thread.name}")[0] in {"T", "0"} for thread in threads)
+
     def wait(self, *, timeout_s: float) -> int:
         """Wait until it ends by itself and return the exit code, or raise ``DeadlineError``."""
         try:
@@ -148,8 +161,8 @@ class Process:
         return total * 1024
 
 
-def _stat(pid: int) -> list[str]:
-    """The fields of /proc/PID/stat after the program's name; zeros where the process is gone."""
+def _stat(pid: int | str) -> list[str]:
+    """The fields of /proc/PID/stat (or of PID/task/TID) after the program's name; zeros where the process is gone."""
     try:
         text = pathlib.Path(f"/proc/{pid}/stat").read_text()
     except OSError:

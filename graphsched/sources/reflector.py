@@ -6,12 +6,13 @@ store applies them; nobody else needs to know that lists and watches exist. The 
 whoever applies it opens the epoch first.
 
 Between lists the watch is resumed where it ended, after every kind of end. A list is made anew only when the server
-no longer holds that place (410, as a status or as an event), when it refuses the place or is silent there, or when
-`resync` asks.
+no longer holds that place (410, as a status or as an event), when it refuses the place or is silent there, when its
+versions have gone back behind that place (a database restored from a backup), or when `resync` asks.
 
 Invariants: an object that went away unseen is removed after the next list, so no delete is lost; a deletion of an
 earlier object does not remove its successor of the same name; an object that can not be read is counted, logged once
-and skipped, and what was known of it stays; no patch has more than `ROWS_MAX` rows.
+and skipped, and what was known of it stays; no patch has more than `ROWS_MAX` rows; `known` and `sent` always tell of
+the same moment.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from graphsched.base.kit import backoff, clock as clocks, tasks
-from graphsched.base.kube import answers, client as clients, lists, streams, wire
+from graphsched.base.kube import answers, client as clients, lists, streams, versions, wire
 from graphsched.base.values import errors, keys
 from graphsched.graph import delta
 from graphsched.sources import inbox as inboxes, progress
@@ -112,6 +113,8 @@ class Reflector(typing.Generic[Body]):
         self._known: dict[keys.VertexKey, Known] = {}
         self._blamed: set[keys.VertexKey] = set()
         self._version = ""
+        self._fresh = False
+        """Whether the place comes from a list that has just been taken."""
         self._epoch = 0
         self._sequence = 0
         self._relist = "start"
@@ -142,6 +145,20 @@ class Reflector(typing.Generic[Body]):
     def epoch(self) -> int:
         """Number of the present list and of what followed it."""
         return self._epoch
+
+    @property
+    def version(self) -> str:
+        """The resourceVersion up to which everything has been seen."""
+        return self._version
+
+    @property
+    def sent(self) -> delta.Stream:
+        """The place of the last patch in the stream; sequence 0 before the first of an epoch."""
+        return delta.Stream(f"watch/{self.resource.name}", self._epoch, self._sequence)
+
+    def known(self, key: keys.VertexKey) -> Known | None:
+        """What was last sent of the object; its version is empty while it is to be sent again."""
+        return self._known.get(key)
 
     def resync(self, reason: str, *, epoch: int = 0) -> None:
         """List again and send everything: who applies the patches has lost track in this epoch (0: the present one).
@@ -177,9 +194,12 @@ class Reflector(typing.Generic[Body]):
         else:
             await asyncio.sleep(self._resyncs.next())
         self._resynced_at = self._clock.monotonic()
-        self._known = {key: Known(known.uid, "") for key, known in self._known.items()}
+        self._doubt_all()
         self._relist, asked, self._asked = "resync", self._asked, ""
         return asked
+
+    def _doubt_all(self) -> None:
+        self._known = {key: Known(known.uid, "") for key, known in self._known.items()}
 
     async def _rest(self, error: errors.ClusterError) -> None:
         """Wait for as long as it takes, and decide whether to go on where the watch was."""
@@ -217,6 +237,7 @@ class Reflector(typing.Generic[Body]):
             await self._send(patch)
         self._blamed &= seen
         self._relist = ""
+        self._fresh = True
         self._refusals = 0
         self.progress.listed(reason, detail, objects=len(self._known), changed=changed + len(gone))
 
@@ -224,8 +245,13 @@ class Reflector(typing.Generic[Body]):
         """Send what is new in every page; the keys of all objects, and how many were new."""
         seen: set[keys.VertexKey] = set()
         changed = 0
+        before = self._version
         async for page in lists.pages(self._client, self.resource.path, self._query, items_max=items_max):
             items = page.items or []
+            if versions.earlier(page.metadata.resource_version, before):
+                # Another history: an object may have a version that we know, and be another all the same.
+                self._doubt_all()
+                before = ""
             for start in range(0, len(items), ROWS_MAX):
                 patch = delta.Patch()
                 for raw in items[start : start + ROWS_MAX]:
@@ -243,6 +269,10 @@ class Reflector(typing.Generic[Body]):
 
     async def _follow(self) -> None:
         """Watch until the server ends it."""
+        if not self._fresh and await self._went_back():
+            self._relist = "went back"
+            return
+        self._fresh = False
         query: dict[str, str | int] = {
             **self._query,
             "watch": "true",
@@ -270,6 +300,19 @@ class Reflector(typing.Generic[Body]):
         if not heard:
             # A server that ends every watch at once must not be asked a thousand times a second.
             raise errors.UnreachableError(f"watch {self.resource.path}: ended without a word", reason=progress.ENDED)
+
+    async def _went_back(self) -> bool:
+        """Whether the server is at a version before our place, which in one history can not be.
+
+        It would let a watch begin there and wait, without a word, until the new history has come as far as the old
+        one, and then leave out what happened before. The smallest list tells: it is as new as the database.
+        """
+        body = await self._client.get(self.resource.path, {**self._query, "limit": 1})
+        try:
+            page = wire.PAGE.decode(body)
+        except errors.InputError as error:
+            raise answers.unreachable(error, what=f"GET {self.resource.path}", reason="Garbled") from error
+        return versions.earlier(page.metadata.resource_version, self._version)
 
     async def _apply(self, lines: Sequence[bytes]) -> None:
         """Send what these events say; an ERROR among them is raised after what came before it was sent."""

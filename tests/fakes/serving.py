@@ -92,6 +92,8 @@ class Server:
         self.tokens: set[str] | None = None
         #: Whether an expired watch is told by an event, as the real server mostly does, or by the HTTP status.
         self.expired_by_event = True
+        #: Whether watches that are opened from now on begin and say nothing.
+        self.mute = False
         self._pages: dict[str, tuple[int, list[storage.Object]]] = {}
         self._pulse = asyncio.Event()
         self._stopping = asyncio.Event()
@@ -230,6 +232,7 @@ class Server:
         watch = watching.Watch(
             self.storage, await begin(), collection=target.collection, namespace=target.namespace, query=query
         )
+        watch.live = not self.mute
         self.watches.append(watch)
         self._pulse.set()
         try:

@@ -137,22 +137,22 @@ async def test_an_apiserver_killed_and_restarted_keeps_address_and_data(new_clus
 
 
 def test_a_rollback_brings_back_what_was_and_its_versions(new_cluster: fixtures.NewCluster) -> None:
-    """What was written since never happened, versions count from the older one again, and it may be done twice."""
+    """What was written since never happened, and versions count from the older one again."""
     running = new_cluster(clusters.Options())
     running.call("POST", NODES, objects.node("n1"))
     kept = running.call("GET", f"{NODES}/n1")
     saved = running.save()
-    for name in ("n2", "n3"):
-        running.call("POST", NODES, objects.node(name))
+    # An API server that starts writes some dozen versions itself.
+    for number in range(2, 300):
+        running.call("POST", NODES, objects.node(f"n{number}"))
     latest = int(running.call("GET", NODES)["metadata"]["resourceVersion"])
 
-    for _ in range(2):
-        running.rollback(saved)
+    running.rollback(saved)
 
-        assert {"n1": kept["metadata"]["uid"]} == {
-            item["metadata"]["name"]: item["metadata"]["uid"] for item in running.call("GET", NODES)["items"]
-        }
-        assert int(running.call("POST", NODES, objects.node("n2"))["metadata"]["resourceVersion"]) <= latest
+    assert {"n1": kept["metadata"]["uid"]} == {
+        item["metadata"]["name"]: item["metadata"]["uid"] for item in running.call("GET", NODES)["items"]
+    }
+    assert int(running.call("POST", NODES, objects.node("n2"))["metadata"]["resourceVersion"]) < latest
 
 
 def _is_ready(node: api.Object) -> bool:

@@ -433,8 +433,9 @@ def _counts_otherwise(spec: pods.Spec, hard: Sequence[pods.SpreadConstraint], pa
     return moved or matches(spec, before) != matches(spec, after)
 
 
-def _no_nodes(news: News, _pod: pods.Pod, _room: Room | None) -> Event | None:
-    return Event.NODE_ADDED if news.added else None
+def _candidates(news: News, _pod: pods.Pod, _room: Room | None) -> Event | None:
+    # Which label makes a node a candidate is not at hand.
+    return Event.NODE_ADDED if news.added else Event.NODE_LABELS if news.labels else _unconditional(news)
 
 
 def _unsupported(_news: News, _pod: pods.Pod, _room: Room | None) -> Event | None:
@@ -460,7 +461,7 @@ def _any_change(news: News, _pod: pods.Pod, _room: Room | None) -> Event | None:
 Hint = Callable[[News, pods.Pod, Room | None], Event | None]
 
 _HINTS: dict[str, Hint] = {
-    NO_NODES: _no_nodes,
+    NO_NODES: _candidates,
     names.NODE_UNSCHEDULABLE: _cordons,
     names.NODE_NAME: _node_name,
     names.TAINT_TOLERATION: _taints,
@@ -471,6 +472,8 @@ _HINTS: dict[str, Hint] = {
     names.INTER_POD_AFFINITY: _pod_affinity,
     names.POD_TOPOLOGY_SPREAD: _spread,
     names.GPU_DEVICES: _node_resources_fit,
+    names.HEADROOM: _node_resources_fit,
+    names.POOL: _candidates,
     names.UNSUPPORTED: _unsupported,
 }
 

@@ -45,6 +45,16 @@ class Resync(typing.Protocol):
         ...
 
 
+class Onlooker(typing.Protocol):
+    """Is told what happened to nodes and pods, once it is in the graph; None stands for one that is not there."""
+
+    def node(self, before: nodes.Node | None, after: nodes.Node | None) -> None:
+        """A node came, changed or went."""
+
+    def pod(self, before: pods.Pod | None, after: pods.Pod | None) -> None:
+        """A pod came, changed or went."""
+
+
 class Parts(msgspec.Struct, frozen=True):
     """What the loop works with; `wiring` makes it."""
 
@@ -58,6 +68,7 @@ class Parts(msgspec.Struct, frozen=True):
     meters: meters.Metrics
     resync: Resync
     scheduler: str
+    onlookers: tuple[Onlooker, ...]
 
 
 class Intake:
@@ -120,6 +131,8 @@ class Intake:
                 self._pod(before, None, now)
             elif isinstance(before, nodes.Node):
                 self._news.gone(before)
+            for onlooker in self._parts.onlookers:
+                _show(onlooker, before, after)
 
     def _changes(self, patch: delta.Patch) -> list[Change]:
         """Each vertex that the patch touches, as it is and as it will be."""
@@ -178,3 +191,13 @@ class Intake:
         order = self._parts.dispatcher.get(pod.key)
         if order is not None and order.pod.uid == pod.uid:
             order.saw(node)
+
+
+def _show(onlooker: Onlooker, before: delta.Vertex | None, after: delta.Vertex | None) -> None:
+    kind = after if after is not None else before
+    if isinstance(kind, pods.Pod):
+        onlooker.pod(before if isinstance(before, pods.Pod) else None, after if isinstance(after, pods.Pod) else None)
+    elif isinstance(kind, nodes.Node):
+        onlooker.node(
+            before if isinstance(before, nodes.Node) else None, after if isinstance(after, nodes.Node) else None
+        )

@@ -20,7 +20,7 @@ import yaml
 
 from graphsched.app import backoff
 from graphsched.base.values import errors
-from graphsched.decision import profile as judging
+from graphsched.decision import names, profile as judging
 from graphsched.decision.constraints import walk
 
 FILE_BYTES_MAX = 1 << 20
@@ -243,6 +243,8 @@ class Settings(Group, frozen=True):
             balance=mine.balance,
             ignored_resources=frozenset(mine.ignored_resources),
             ignored_groups=frozenset(mine.ignored_resource_groups),
+            pool=(self.exclusive.node_label, self.exclusive.value) if self.mode == "exclusive" else None,
+            headroom=self.shared.headroom_percent if self.mode == "shared" else 0,
         )
 
 
@@ -258,8 +260,8 @@ FLAGS: dict[str, str] = {
 }
 """Flag → the setting it overrides."""
 
-FILTERS = tuple(dict.fromkeys(check.plugin for check in walk.IN_ORDER))
-"""Plugins whose filters can be switched off."""
+FILTERS = tuple(check.plugin for check in walk.IN_ORDER if check.plugin not in {names.POOL, names.HEADROOM})
+"""Plugins whose filters can be switched off; pool and headroom have settings of their own."""
 
 # A qualified name, as events.k8s.io asks of reportingController.
 _NAME = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")

@@ -16,10 +16,9 @@ from typing import Any
 
 import graphsched
 from graphsched.action import conditions, dispatch, events, outlet
-from graphsched.app import backlog, checkups, intake, loop as loops, promises, settings as configuration, sights
+from graphsched.app import backlog, checkups, intake, loop as loops, modes, promises, settings as configuration, sights
 from graphsched.base.kit import clock as clocks
 from graphsched.base.kube import client as clients, credentials
-from graphsched.base.values import errors
 from graphsched.decision import cycle
 from graphsched.explain import history
 from graphsched.graph import store as stores
@@ -87,8 +86,7 @@ def build(
     Raises:
         InputError: The mode is not available yet.
     """
-    if settings.mode != "shared":
-        raise errors.InputError("mode", problem=f'"{settings.mode}" is not available yet', remedy="use shared")
+    modes.require(settings)
     meters = metrics.Metrics(profile=settings.scheduler_name, version=graphsched.__version__)
     inbox = inboxes.Inbox()
     reflectors = tuple(
@@ -175,6 +173,7 @@ def _parts(
         meters=meters,
         resync=resync,
         scheduler=settings.scheduler_name,
+        onlookers=modes.onlookers(settings, store, meters),
     )
 
 

@@ -237,6 +237,8 @@ def subject_of(spec: pods.Spec, settings: profile.Profile) -> check.Subject:
         added_preferred=settings.added_preferred,
         ignored_resources=settings.ignored_resources,
         ignored_groups=settings.ignored_groups,
+        pool=settings.pool,
+        headroom=settings.headroom,
     )
 
 

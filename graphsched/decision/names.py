@@ -1,7 +1,7 @@
 """Names of the plugins, in the order in which kube-scheduler's default profile runs their filters.
 
-They are part of the machine interface: refusals, scores, metrics and the queue's wake-up table go by them. The last two
-are this project's own.
+They are part of the machine interface: refusals, scores, metrics and the queue's wake-up table go by them. Those that
+begin with Graph are this project's own.
 """
 
 from __future__ import annotations
@@ -21,5 +21,9 @@ IMAGE_LOCALITY = "ImageLocality"
 NODE_DECLARED_FEATURES = "NodeDeclaredFeatures"
 GPU_DEVICES = "GraphDevices"
 """The ledger of shareable GPUs."""
+POOL = "GraphPool"
+"""Keeps to the nodes of a pool of our own."""
+HEADROOM = "GraphHeadroom"
+"""Keeps a share of every node free."""
 UNSUPPORTED = "GraphUnsupported"
 """Refuses what this version does not evaluate, so that it is never ignored."""

@@ -50,6 +50,8 @@ class Profile(msgspec.Struct, frozen=True, gc=False):
         default_spread: Constraints of pods without any of their own, among the pods that the pod's Services and
             controller select; their own selectors are not read. None: `SYSTEM_SPREAD`, under which nodes that lack a
             key are scored as well.
+        pool: Label (key, value) of the only nodes that are candidates; None: all nodes are.
+        headroom: Percent of what every node offers that is kept free.
     """
 
     scheduler_name: str = "graph-scheduler"
@@ -65,3 +67,5 @@ class Profile(msgspec.Struct, frozen=True, gc=False):
     hard_affinity_weight: int = 1
     ignore_existing_preferences: bool = False
     default_spread: tuple[pods.SpreadConstraint, ...] | None = None
+    pool: tuple[str, str] | None = None
+    headroom: int = 0

@@ -51,7 +51,7 @@ def of(graph: view.View, pod: pods.Pod, decider: cycle.Decider) -> str:
         return " and ".join(evaluation.prefilter.reasons)
     if not evaluation.verdicts:
         return "there are no nodes"
-    found = groups.refused(graph, pod, evaluation)
+    found = groups.refused(graph, pod, evaluation, decider.settings)
     near = [name for group in found if group.room for name in group.nodes]
     if near:
         return _room(graph, pod, evaluation, near)

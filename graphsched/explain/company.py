@@ -31,13 +31,14 @@ class Ahead(typing.NamedTuple):
 class Company:
     """Answers about one pod on one view."""
 
-    def __init__(self, graph: view.View, pod: pods.Pod) -> None:
+    def __init__(self, graph: view.View, pod: pods.Pod, settings: profile.Profile) -> None:
         self._graph = graph
         self._pod = pod
+        self._settings = settings
 
     @functools.cached_property
     def _subject(self) -> check.Subject:
-        joined = classes.subject_of(self._pod.spec, profile.Profile())
+        joined = classes.subject_of(self._pod.spec, self._settings)
         return msgspec.structs.replace(joined, namespace=self._pod.namespace, labels=self._pod.labels)
 
     # ── topology spread ────────────────────────────────────────────────────────────────────────────────────────────

@@ -10,13 +10,13 @@ from __future__ import annotations
 import msgspec
 
 from graphsched.base.values import nodes, pods, status
-from graphsched.decision import names, trace
+from graphsched.decision import names, profile, trace
 from graphsched.explain import company, wording
 from graphsched.graph import view
 
 INSUFFICIENT = "Insufficient "
 TOO_MANY_PODS = "Too many pods"
-_ROOM = frozenset({names.NODE_PORTS, names.NODE_RESOURCES_FIT, names.GPU_DEVICES})
+_ROOM = frozenset({names.NODE_PORTS, names.NODE_RESOURCES_FIT, names.GPU_DEVICES, names.HEADROOM})
 
 
 class Group(msgspec.Struct, frozen=True, gc=False):
@@ -38,12 +38,14 @@ class Group(msgspec.Struct, frozen=True, gc=False):
         return f"{len(self.nodes):,} {self.label}"
 
 
-def refused(graph: view.View, pod: pods.Pod, evaluation: trace.Evaluation) -> tuple[Group, ...]:
+def refused(
+    graph: view.View, pod: pods.Pod, evaluation: trace.Evaluation, settings: profile.Profile
+) -> tuple[Group, ...]:
     """The refused nodes in groups, largest first, then by label; empty when the pod was refused as a whole."""
     if evaluation.prefilter is not None:
         return ()
     found: dict[tuple[str, str, bool], list[str]] = {}
-    others = company.Company(graph, pod)
+    others = company.Company(graph, pod, settings)
     for name, verdict in evaluation.verdicts.items():
         if not verdict.status.ok:
             room = verdict.status.by in _ROOM and verdict.status.code is status.Code.UNSCHEDULABLE
@@ -53,12 +55,9 @@ def refused(graph: view.View, pod: pods.Pod, evaluation: trace.Evaluation) -> tu
     return tuple(sorted(made, key=lambda group: (-len(group.nodes), group.label)))
 
 
-def label(
-    graph: view.View, pod: pods.Pod, name: str, refusal: status.Status, others: company.Company | None = None
-) -> str:
+def label(graph: view.View, pod: pods.Pod, name: str, refusal: status.Status, others: company.Company) -> str:
     """What is in the way on this node; `others` keeps what was looked up for other nodes of the same view."""
     node = graph.node(name)
-    others = others or company.Company(graph, pod)
     if node is None:
         return "unknown"
     match refusal.by:
@@ -83,6 +82,10 @@ def label(
         case names.NODE_DECLARED_FEATURES:
             missing = sorted(set(pod.spec.features) - set(node.features))
             return f"without {wording.both(missing)} (feature)"
+        case names.POOL:
+            return refusal.reasons[0].removeprefix("node(s) were ")
+        case names.HEADROOM:
+            return f"full up to the headroom ({', '.join(_full_of(refusal))})"
     return ", ".join(refusal.reasons)
 
 
@@ -96,8 +99,21 @@ def untolerated(node: nodes.Node, pod: pods.Pod) -> tuple[nodes.Taint, ...]:
 
 
 def short_of(refusal: status.Status) -> tuple[str, ...]:
-    """The resources a NodeResourcesFit refusal names, sorted."""
-    return tuple(reason.removeprefix(INSUFFICIENT) for reason in refusal.reasons if reason.startswith(INSUFFICIENT))
+    """The resources that a refusal for want of room, or of room outside the headroom, names, sorted."""
+    return tuple(
+        reason.removeprefix(INSUFFICIENT).partition(" ")[0]
+        for reason in refusal.reasons
+        if reason.startswith(INSUFFICIENT)
+    )
+
+
+def too_many_pods(refusal: status.Status) -> bool:
+    """Whether it is the number of pods that is in the way, be it beside other things."""
+    return any(reason.startswith(TOO_MANY_PODS) for reason in refusal.reasons)
+
+
+def _full_of(refusal: status.Status) -> list[str]:
+    return [*short_of(refusal), *(["pods"] if too_many_pods(refusal) else [])]
 
 
 def _taint(node: nodes.Node, pod: pods.Pod) -> str:
@@ -124,8 +140,7 @@ def _full(node: nodes.Node, pod: pods.Pod, refusal: status.Status) -> str:
         small = [name for name in short if wanted.get(name, 0) > offered.get(name, 0)]
         absent = [name for name in small if not offered.get(name)]
         return f"without {wording.both(absent)}" if absent else f"too small ({', '.join(small)})"
-    full = [*short, *(["pods"] if TOO_MANY_PODS in refusal.reasons else [])]
-    return f"full ({', '.join(full)})"
+    return f"full ({', '.join(_full_of(refusal))})"
 
 
 def _devices(node: nodes.Node, pod: pods.Pod, refusal: status.Status) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 
 from graphsched.base.values import keys, nodes, pods, status
 from graphsched.decision import classes, names, profile, trace
-from graphsched.decision.constraints import neighbours, walk
+from graphsched.decision.constraints import neighbours, sharing, walk
 from graphsched.explain import company, groups, wording
 from graphsched.graph import columns, occupancy, view
 
@@ -31,6 +31,7 @@ _CORDON = pods.Toleration(key="node.kubernetes.io/unschedulable", operator="Exis
 # What a relaxation costs, so that the cheapest is told first: room is a matter of waiting or of one number in the
 # manifest, opening a node is an operator's decision, another selector may be another purpose altogether.
 _COST_ROOM, _COST_PORT, _COST_SKEW, _COST_CORDON, _COST_TAINT, _COST_SELECTOR = 1.0, 4.0, 5.0, 6.0, 8.0, 20.0
+_COST_POOL = 10.0
 
 
 class Change(msgspec.Struct, frozen=True, gc=False):
@@ -60,12 +61,13 @@ class Change(msgspec.Struct, frozen=True, gc=False):
 
 
 class _Relaxed(msgspec.Struct, frozen=True, gc=False):
-    """The pod with one demand less."""
+    """The pod with one demand less; `settings` where it is the profile that asks for less."""
 
     pod: pods.Pod
     step: str
     cost: float
     room: bool = True
+    settings: profile.Profile | None = None
 
 
 def smallest(
@@ -135,11 +137,12 @@ def _relax(graph: view.View, pod: pods.Pod, name: str, settings: profile.Profile
                 room=all(step.room for step in steps),
             )
         relax = _RELAXATIONS.get(refused.by)
-        step = relax(graph, pod, node, refused) if relax is not None else None
+        step = relax(graph, pod, node, refused, settings) if relax is not None else None
         if step is None:
             return None
         steps.append(step)
         pod = step.pod
+        settings = step.settings or settings
     return None
 
 
@@ -147,25 +150,31 @@ def _replaced(pod: pods.Pod, **fields: object) -> pods.Pod:
     return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, **fields))
 
 
-def _less(graph: view.View, pod: pods.Pod, node: nodes.Node, refused: status.Status) -> _Relaxed | None:
+def _less(
+    graph: view.View, pod: pods.Pod, node: nodes.Node, refused: status.Status, settings: profile.Profile
+) -> _Relaxed | None:
     """Request no more of each short resource than is free."""
-    if groups.TOO_MANY_PODS in refused.reasons:
+    if groups.too_many_pods(refused):
         return None
     amounts = dict(pod.spec.demand.amounts)
     offered = dict(node.allocatable)
     cost, missing = 0.0, []
+    percent = settings.headroom if refused.by == names.HEADROOM else 0
     for name in groups.short_of(refused):
-        free = max(0, free_of(graph, node.name, name))
+        free = max(0, free_of(graph, node.name, name) - sharing.kept(offered.get(name, 0), percent))
         lacking = amounts[name] - free
         missing.append(wording.amount(name, lacking, up=True))
         cost += _COST_ROOM + lacking / max(offered.get(name, 0), amounts[name])
         amounts[name] = free
     left = tuple((name, amount) for name, amount in sorted(amounts.items()) if amount)
     demand = msgspec.structs.replace(pod.spec.demand, amounts=left)
-    return _Relaxed(_replaced(pod, demand=demand), wording.both(missing), cost)
+    what = f"{wording.both(missing)}{' outside the headroom' if percent else ''}"
+    return _Relaxed(_replaced(pod, demand=demand), what, cost)
 
 
-def _fewer_devices(graph: view.View, pod: pods.Pod, node: nodes.Node, refused: status.Status) -> _Relaxed | None:
+def _fewer_devices(
+    graph: view.View, pod: pods.Pod, node: nodes.Node, refused: status.Status, _settings: profile.Profile
+) -> _Relaxed | None:
     """Want no more of the shareable GPUs than is free."""
     gpu = pod.spec.gpu
     if gpu is None or not node.gpus:
@@ -188,7 +197,9 @@ def _fewer_devices(graph: view.View, pod: pods.Pod, node: nodes.Node, refused: s
     return _Relaxed(_replaced(pod, gpu=less), text, _COST_ROOM + lacking / max(node.gpus, gpu.count))
 
 
-def _tolerating(_graph: view.View, pod: pods.Pod, node: nodes.Node, _refused: status.Status) -> _Relaxed | None:
+def _tolerating(
+    _graph: view.View, pod: pods.Pod, node: nodes.Node, _refused: status.Status, _settings: profile.Profile
+) -> _Relaxed | None:
     taint = next(iter(groups.untolerated(node, pod)), None)
     if taint is None:
         return None
@@ -198,30 +209,51 @@ def _tolerating(_graph: view.View, pod: pods.Pod, node: nodes.Node, _refused: st
     return _Relaxed(relaxed, f"tolerating {key}:{taint.effect}", _COST_TAINT, room=False)
 
 
-def _uncordoned(_graph: view.View, pod: pods.Pod, _node: nodes.Node, _refused: status.Status) -> _Relaxed:
+def _joining(
+    _graph: view.View, pod: pods.Pod, _node: nodes.Node, _refused: status.Status, settings: profile.Profile
+) -> _Relaxed | None:
+    """Have the node join the pool. Where pods are spread that changes what is counted, too, so nothing is shown."""
+    if settings.pool is None or any(constraint.hard for constraint in pod.spec.spread):
+        return None
+    without = msgspec.structs.replace(settings, pool=None)
+    text = f"the pool's label {'='.join(settings.pool)}"
+    return _Relaxed(pod, text, _COST_POOL, room=False, settings=without)
+
+
+def _uncordoned(
+    _graph: view.View, pod: pods.Pod, _node: nodes.Node, _refused: status.Status, _settings: profile.Profile
+) -> _Relaxed:
     relaxed = _replaced(pod, tolerations=(*pod.spec.tolerations, _CORDON))
     return _Relaxed(relaxed, "lifting the cordon", _COST_CORDON, room=False)
 
 
-def _anywhere(_graph: view.View, pod: pods.Pod, _node: nodes.Node, _refused: status.Status) -> _Relaxed | None:
+def _anywhere(
+    _graph: view.View, pod: pods.Pod, _node: nodes.Node, _refused: status.Status, _settings: profile.Profile
+) -> _Relaxed | None:
     if not pod.spec.selector and pod.spec.affinity is None:
         return None
     text = "dropping its node selector" if pod.spec.selector else "dropping its node affinity"
     return _Relaxed(_replaced(pod, selector=(), affinity=None), text, _COST_SELECTOR, room=False)
 
 
-def _unnamed(_graph: view.View, pod: pods.Pod, _node: nodes.Node, _refused: status.Status) -> _Relaxed:
+def _unnamed(
+    _graph: view.View, pod: pods.Pod, _node: nodes.Node, _refused: status.Status, _settings: profile.Profile
+) -> _Relaxed:
     return _Relaxed(_replaced(pod, node_name=""), "not asking for a node by name", _COST_SELECTOR, room=False)
 
 
-def _without_ports(_graph: view.View, pod: pods.Pod, _node: nodes.Node, _refused: status.Status) -> _Relaxed:
+def _without_ports(
+    _graph: view.View, pod: pods.Pod, _node: nodes.Node, _refused: status.Status, _settings: profile.Profile
+) -> _Relaxed:
     ports = wording.both([str(port.port) for port in pod.spec.ports])
     return _Relaxed(_replaced(pod, ports=()), f"host port {ports} free", _COST_PORT)
 
 
-def _wider(graph: view.View, pod: pods.Pod, node: nodes.Node, _refused: status.Status) -> _Relaxed | None:
+def _wider(
+    graph: view.View, pod: pods.Pod, node: nodes.Node, _refused: status.Status, settings: profile.Profile
+) -> _Relaxed | None:
     """Accept as much skew as there would be, or drop the constraint by whose key the node has no domain."""
-    others = company.Company(graph, pod)
+    others = company.Company(graph, pod, settings)
     missing, ahead = others.unlabelled(node), others.ahead(node)
     if missing:
         left = tuple(each for each in pod.spec.spread if not each.hard or each.topology_key != missing)
@@ -234,7 +266,9 @@ def _wider(graph: view.View, pod: pods.Pod, node: nodes.Node, _refused: status.S
     return _Relaxed(_replaced(pod, spread=spread), f"maxSkew {ahead.by}", cost, room=False)
 
 
-def _alone(_graph: view.View, pod: pods.Pod, _node: nodes.Node, refused: status.Status) -> _Relaxed | None:
+def _alone(
+    _graph: view.View, pod: pods.Pod, _node: nodes.Node, refused: status.Status, _settings: profile.Profile
+) -> _Relaxed | None:
     """Do without the company asked for, or put up with the company avoided; others can not be asked to."""
     if neighbours.InterPodAffinity.reason_affinity in refused.reasons:
         relaxed = _replaced(pod, pod_affinity=())
@@ -245,7 +279,8 @@ def _alone(_graph: view.View, pod: pods.Pod, _node: nodes.Node, refused: status.
     return None
 
 
-_RELAXATIONS: dict[str, Callable[[view.View, pods.Pod, nodes.Node, status.Status], _Relaxed | None]] = {
+_Relaxation = Callable[[view.View, pods.Pod, nodes.Node, status.Status, profile.Profile], _Relaxed | None]
+_RELAXATIONS: dict[str, _Relaxation] = {
     names.NODE_RESOURCES_FIT: _less,
     names.GPU_DEVICES: _fewer_devices,
     names.TAINT_TOLERATION: _tolerating,
@@ -255,13 +290,19 @@ _RELAXATIONS: dict[str, Callable[[view.View, pods.Pod, nodes.Node, status.Status
     names.NODE_PORTS: _without_ports,
     names.POD_TOPOLOGY_SPREAD: _wider,
     names.INTER_POD_AFFINITY: _alone,
+    names.HEADROOM: _less,
+    names.POOL: _joining,
 }
 
 
-def free_column(graph: view.View, resource: str) -> columns.Int64:
-    """What every row offers of a resource less what its pods requested; negative where over-committed."""
+def free_column(graph: view.View, resource: str, *, headroom: int = 0) -> columns.Int64:
+    """What every row offers of a resource less the headroom, in percent, and less what its pods requested; negative
+    where over-committed.
+    """
     numbers = graph.columns
-    return numbers.column(numbers.allocatable, resource) - numbers.column(numbers.requested, resource)
+    offered = numbers.column(numbers.allocatable, resource)
+    least = sharing.kept(offered, headroom) if resource in sharing.DIVISIBLE else 0
+    return offered - least - numbers.column(numbers.requested, resource)
 
 
 def free_of(graph: view.View, name: str, resource: str) -> int:
@@ -279,8 +320,8 @@ def _estimate(
 ) -> float:
     """A guess at the cost on this node from its first refusal alone; infinite where nothing can be relaxed."""
     match refused.by:
-        case names.NODE_RESOURCES_FIT:
-            if groups.TOO_MANY_PODS in refused.reasons:
+        case names.NODE_RESOURCES_FIT | names.HEADROOM:
+            if groups.too_many_pods(refused):
                 return np.inf
             row, wanted = graph.columns.rows[name], dict(pod.spec.demand.amounts)
             room = sum(
@@ -298,6 +339,8 @@ def _estimate(
             return _COST_TAINT
         case names.POD_TOPOLOGY_SPREAD:
             return _COST_SKEW
+        case names.POOL:
+            return _COST_POOL
         case names.NODE_AFFINITY | names.NODE_NAME | names.INTER_POD_AFFINITY:
             return _COST_SELECTOR
     return np.inf

@@ -13,7 +13,7 @@ import numpy as np
 
 from graphsched.base.values import nodes, pods, status
 from graphsched.decision import cycle, names, profile, trace
-from graphsched.explain import groups, remedies, wording
+from graphsched.explain import company, groups, remedies, wording
 from graphsched.graph import occupancy, view
 
 PLUGIN_TITLES = {
@@ -38,6 +38,8 @@ _WAKES = {
     names.INTER_POD_AFFINITY: ("pods that it looks for coming", "pods in the way leaving", _JOINING),
     names.POD_TOPOLOGY_SPREAD: ("a pod like it coming or leaving elsewhere", "a node joining an emptier domain"),
     names.NODE_DECLARED_FEATURES: ("a node declaring the feature",),
+    names.HEADROOM: ("a pod leaving a node it may run on", _GROWING),
+    names.POOL: ("a node joining the pool",),
 }
 
 
@@ -112,7 +114,7 @@ def explain(
         subject = msgspec.structs.replace(pod, node="", devices=())
         beneath = graph.with_changes(removed=[pod.key])
     evaluation = decider.evaluate(beneath, subject)
-    found = groups.refused(beneath, subject, evaluation)
+    found = groups.refused(beneath, subject, evaluation, decider.settings)
     ranked = _ranked(evaluation)
     base = Explanation(
         pod=pod.full_name,
@@ -126,7 +128,7 @@ def explain(
         waiting=waiting,
     )
     if placement:
-        return _placed(base, beneath, subject, evaluation, ranked)
+        return _placed(base, beneath, subject, evaluation, ranked, decider.settings)
     if ranked:
         return _fits(base, subject, ranked)
     return _pending(base, beneath, subject, evaluation, decider.settings)
@@ -164,6 +166,7 @@ def _placed(
     pod: pods.Pod,
     evaluation: trace.Evaluation,
     ranked: list[Candidate],
+    settings: profile.Profile,
 ) -> Explanation:
     verdict = evaluation.verdicts.get(base.node)
     where = f"{pod.name} runs on {base.node}"
@@ -173,7 +176,8 @@ def _placed(
         reasons = " and ".join(evaluation.prefilter.reasons)
         return msgspec.structs.replace(base, headline=f"{where}. It could not be placed here anew: {reasons}.")
     if not verdict.status.ok:
-        obstacle = groups.label(graph, pod, base.node, verdict.status)
+        there = company.Company(graph, pod, settings)
+        obstacle = groups.label(graph, pod, base.node, verdict.status, there)
         headline = f"{where}, which would not be chosen now: it is {obstacle}."
         return msgspec.structs.replace(base, headline=headline, candidates=tuple(ranked[:2]))
     own = next(candidate for candidate in ranked if candidate.node == base.node)
@@ -226,7 +230,7 @@ def _pending(
         wakes.pop(_JOINING, None)
     return msgspec.structs.replace(
         base,
-        headline=f"{pod.name} is pending{since}: {dominating(graph, pod, evaluation, base.groups)}.",
+        headline=f"{pod.name} is pending{since}: {dominating(graph, pod, evaluation, base.groups, settings)}.",
         changes=remedies.smallest(graph, pod, evaluation, settings),
         wakes_on=tuple(wakes) if base.nodes else (_JOINING,),
     )
@@ -237,6 +241,7 @@ def dominating(
     pod: pods.Pod,
     evaluation: trace.Evaluation,
     found: tuple[groups.Group, ...],
+    settings: profile.Profile,
 ) -> str:
     """The one reason to look at first, as part of a sentence.
 
@@ -249,7 +254,7 @@ def dominating(
         return "there are no nodes"
     near = [name for group in found if group.room for name in group.nodes]
     if near:
-        return _lacking_room(graph, pod, evaluation, near)
+        return _lacking_room(graph, pod, evaluation, near, settings)
     small = [group for group in found if group.plugin in {names.NODE_RESOURCES_FIT, names.GPU_DEVICES}]
     if small:
         return _too_small(graph, pod, evaluation, [name for group in small for name in group.nodes])
@@ -258,7 +263,9 @@ def dominating(
     return f"no node accepts it ({groups.summary(found, at_most=3)})"
 
 
-def _lacking_room(graph: view.View, pod: pods.Pod, evaluation: trace.Evaluation, near: list[str]) -> str:
+def _lacking_room(
+    graph: view.View, pod: pods.Pod, evaluation: trace.Evaluation, near: list[str], settings: profile.Profile
+) -> str:
     total = len(evaluation.verdicts)
     refusals = [evaluation.verdicts[name].status for name in near]
     if all(refusal.by == names.GPU_DEVICES for refusal in refusals):
@@ -270,13 +277,15 @@ def _lacking_room(graph: view.View, pod: pods.Pod, evaluation: trace.Evaluation,
     common = [name for name in wanted if all(name in groups.short_of(refusal) for refusal in refusals)]
     if common:
         rows = np.array([graph.columns.rows[name] for name in near], np.intp)
-        free = {name: remedies.free_column(graph, name)[rows] for name in common}
+        percent = settings.headroom if any(refusal.by == names.HEADROOM for refusal in refusals) else 0
+        beside = f" outside the headroom of {percent}%" if percent else ""
+        free = {name: remedies.free_column(graph, name, headroom=percent)[rows] for name in common}
         # The resource of which most is missing even where most is free.
         resource = max(common, key=lambda name: (wanted[name] - max(0, int(free[name].max()))) / wanted[name])
         greatest = int(free[resource].max())
         most = min(name for name, amount in zip(near, free[resource].tolist(), strict=True) if amount == greatest)
         return (
-            f"{_none(near, total)} has {wording.amount(resource, wanted[resource], up=True)} free "
+            f"{_none(near, total)} has {wording.amount(resource, wanted[resource], up=True)} free{beside} "
             f"(most: {wording.amount(resource, max(0, greatest))} on {most})"
         )
     scarce = sorted({name for refusal in refusals for name in short(refusal)})
@@ -331,7 +340,7 @@ def short(refusal: status.Status) -> tuple[str, ...]:
         return ("GPUs",)
     if refusal.by == names.NODE_PORTS:
         return ("the host port",)
-    return (*groups.short_of(refusal), *(("pods",) if groups.TOO_MANY_PODS in refusal.reasons else ()))
+    return (*groups.short_of(refusal), *(("pods",) if groups.too_many_pods(refusal) else ()))
 
 
 def _devices_wanted(pod: pods.Pod) -> str:

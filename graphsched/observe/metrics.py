@@ -263,6 +263,13 @@ class Metrics:
             "graphsched_conflicts_total",
             "Pods that somebody else bound, deleted or replaced between our decision and our binding.",
         )
+        leaks = self._gauge(
+            "graphsched_pool_leaks",
+            "In mode exclusive, what makes the pool leak: open_nodes (nodes of the pool without its taint) and guests "
+            "(pods of other schedulers there that belong to no DaemonSet). Anything but zero means races.",
+            "kind",
+        )
+        self._leaks = {kind: leaks.labels(kind) for kind in ("open_nodes", "guests")}
         self._events = series.Family(
             self._counter(
                 "graphsched_events_total",
@@ -455,6 +462,11 @@ class Metrics:
     def set_classes(self, count: int) -> None:
         """Number of pod classes held."""
         self._classes.set(count)
+
+    def set_leaks(self, *, open_nodes: int, guests: int) -> None:
+        """What makes the pool leak."""
+        self._leaks["open_nodes"].set(open_nodes)
+        self._leaks["guests"].set(guests)
 
     def set_inflight(self, count: int) -> None:
         """Bindings under way."""

@@ -413,6 +413,9 @@ single_changes = st.builds(
     calm_pods(),
 )
 
+pools = st.sampled_from((None, None, None, ("zone", "a"), ("disk", "5")))
+headrooms = st.sampled_from((0, 0, 0, 1, 10, 33, 50))
+
 profiles = st.builds(
     profile.Profile,
     disabled=st.sampled_from(
@@ -434,4 +437,6 @@ profiles = st.builds(
     ),
     added_affinity=st.none() | st.none() | st.lists(_valid_terms, min_size=1, max_size=2).map(tuple),
     added_preferred=st.just(()) | preferences,
+    pool=pools,
+    headroom=headrooms,
 )

@@ -5,6 +5,9 @@ Comes in: a pod, a node, a profile. Goes out: the refusal of the first plugin th
 
 from __future__ import annotations
 
+import fractions
+import math
+
 from graphsched.base.values import labels, nodes, pods, status
 from graphsched.decision import profile
 from tests.decision import plain_company, plain_spread
@@ -66,22 +69,49 @@ def _first(
     cluster: Cluster, pod: pods.Pod, machine: Machine, settings: profile.Profile, *, company: bool
 ) -> status.Status | None:
     answers = {
+        "GraphPool": outside_pool(machine, settings),
         "NodeUnschedulable": node_unschedulable(pod, machine),
         "NodeName": node_name(pod, machine),
         "TaintToleration": taints(pod, machine),
         "NodeAffinity": node_affinity(pod, machine, settings),
         "NodePorts": node_ports(pod, machine),
         "NodeResourcesFit": resources_fit(pod, machine, settings),
-        "PodTopologySpread": plain_spread.filtered(cluster, pod, machine),
+        "PodTopologySpread": plain_spread.filtered(cluster, pod, machine, settings.pool),
         "InterPodAffinity": plain_company.filtered(cluster, pod, machine) if company else None,
         "NodeDeclaredFeatures": declared_features(pod, machine),
         "GraphDevices": devices_fit(pod, machine),
+        "GraphHeadroom": headroom_touched(pod, machine, settings),
     }
     for plugin, answer in answers.items():
         if answer is not None and plugin not in settings.disabled:
             code, reasons = answer
             return status.Status(code, tuple(sorted(reasons)), plugin)
     return None
+
+
+def outside_pool(machine: Machine, settings: profile.Profile) -> Refusal | None:
+    """The node lacks the label of the only pool there is to choose from."""
+    if settings.pool is None or machine.label(settings.pool[0]) == settings.pool[1]:
+        return None
+    return UAU, (f"node(s) were outside the pool {settings.pool[0]}={settings.pool[1]}",)
+
+
+def headroom_touched(pod: pods.Pod, machine: Machine, settings: profile.Profile) -> Refusal | None:
+    """Less would be left than is to stay free."""
+    if not settings.headroom:
+        return None
+    code, reasons, suffix = U, [], f"outside the headroom of {settings.headroom}%"
+    for name, amount in (("pods", 1), *pod.spec.demand.amounts):
+        if amount == 0 or name not in {"pods", "cpu", "memory", "ephemeral-storage"}:
+            continue
+        offered = machine.allocatable(name)
+        usable = offered - math.floor(fractions.Fraction(offered * settings.headroom, 100))
+        held = len(machine.pods) if name == "pods" else machine.requested(name)
+        if held + amount > usable:
+            reasons.append(f"Too many pods {suffix}" if name == "pods" else f"Insufficient {name} {suffix}")
+            if amount > usable:
+                code = UAU
+    return (code, tuple(reasons)) if reasons else None
 
 
 def node_unschedulable(pod: pods.Pod, machine: Machine) -> Refusal | None:

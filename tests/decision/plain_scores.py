@@ -45,7 +45,7 @@ def scores(
     by_plugin["ImageLocality"] = {each.node.name: image_locality(cluster, spec, each) for each in passed}
     company = {
         "InterPodAffinity": plain_company.scored(cluster, pod, passed, settings),
-        "PodTopologySpread": plain_spread.scored(cluster, pod, passed),
+        "PodTopologySpread": plain_spread.scored(cluster, pod, passed, settings.pool),
     }
     by_plugin |= {plugin: values for plugin, values in company.items() if values is not None}
     return {

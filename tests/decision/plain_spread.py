@@ -12,10 +12,12 @@ from tests.decision.plain_cluster import Cluster, Machine
 from tests.decision.plain_rules import UAU, Refusal, U, selector_holds, untolerated, wanted
 
 HOSTNAME = "kubernetes.io/hostname"
+Pool = tuple[str, str] | None
+"""Label of the only nodes that are candidates, where there is one."""
 
 
-def filtered(cluster: Cluster, pod: pods.Pod, machine: Machine) -> Refusal | None:
-    """The first hard constraint that the node breaks."""
+def filtered(cluster: Cluster, pod: pods.Pod, machine: Machine, pool: Pool) -> Refusal | None:
+    """The first hard constraint that the node breaks, counting on nodes of the pool."""
     hard = [each for each in pod.spec.spread if each.hard]
     for constraint in hard:
         domain = machine.label(constraint.topology_key)
@@ -23,7 +25,7 @@ def filtered(cluster: Cluster, pod: pods.Pod, machine: Machine) -> Refusal | Non
             return UAU, ("node(s) didn't match pod topology spread constraints (missing required label)",)
         counts: dict[str, int] = {}
         for other in cluster.machines.values():
-            if _keyed(other, hard) and _included(pod, other, constraint):
+            if _keyed(other, hard) and _included(pod, other, constraint, pool):
                 here = other.label(constraint.topology_key) or ""
                 counts[here] = counts.get(here, 0) + _alike(pod, other, constraint)
         least = 0 if len(counts) < constraint.min_domains else min(counts.values())
@@ -33,7 +35,7 @@ def filtered(cluster: Cluster, pod: pods.Pod, machine: Machine) -> Refusal | Non
     return None
 
 
-def scored(cluster: Cluster, pod: pods.Pod, passed: list[Machine]) -> dict[str, int] | None:
+def scored(cluster: Cluster, pod: pods.Pod, passed: list[Machine], pool: Pool) -> dict[str, int] | None:
     """Node → 0 to 100; None where the plugin skips."""
     soft = [each for each in pod.spec.spread if not each.hard]
     if not soft:
@@ -48,7 +50,9 @@ def scored(cluster: Cluster, pod: pods.Pod, passed: list[Machine]) -> dict[str, 
             near = [
                 other
                 for other in cluster.machines.values()
-                if other.label(key) == machine.label(key) and _keyed(other, soft) and _included(pod, other, constraint)
+                if other.label(key) == machine.label(key)
+                and _keyed(other, soft)
+                and _included(pod, other, constraint, pool)
             ]
             if key == HOSTNAME:
                 near = [machine]
@@ -66,7 +70,9 @@ def _keyed(machine: Machine, constraints: list[pods.SpreadConstraint]) -> bool:
     return all(machine.label(each.topology_key) is not None for each in constraints)
 
 
-def _included(pod: pods.Pod, machine: Machine, constraint: pods.SpreadConstraint) -> bool:
+def _included(pod: pods.Pod, machine: Machine, constraint: pods.SpreadConstraint, pool: Pool) -> bool:
+    if constraint.honor_affinity and pool is not None and machine.label(pool[0]) != pool[1]:
+        return False
     if constraint.honor_affinity and not wanted(pod.spec, machine):
         return False
     return not (constraint.honor_taints and untolerated(pod.spec.tolerations, machine))

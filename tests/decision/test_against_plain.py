@@ -105,12 +105,12 @@ def test_decide_stays_right_through_any_changes(
     clusters.calm_stores(),
     st.lists(clusters.calm_newcomers, min_size=1, max_size=2),
     st.lists(clusters.single_changes, min_size=3, max_size=10),
+    st.builds(profile.Profile, pool=clusters.pools, headroom=clusters.headrooms),
 )
 def test_decide_stays_right_row_by_row(
-    built: store.Store, newcomers: list[pods.Pod], changes: list[delta.Patch]
+    built: store.Store, newcomers: list[pods.Pod], changes: list[delta.Patch], settings: profile.Profile
 ) -> None:
     """One thing changes at a time among a dozen nodes, so classes are brought up to date rather than built."""
-    settings = profile.Profile()
     decider = cycle.Decider(settings)
     for change in [delta.Patch(), *changes]:
         built.apply(change)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from graphsched.base.values import pods
-from graphsched.decision import cycle
+from graphsched.decision import cycle, profile
 from graphsched.explain import telling, why
 from graphsched.graph import delta, store
 from tests import builders
@@ -19,12 +19,24 @@ def world(*builds: builders.NodeBuilder | builders.PodBuilder) -> store.Store:
     return graph
 
 
-def asked(graph: store.Store, pod: builders.PodBuilder | pods.Pod, **more: object) -> why.Explanation:
+def asked(
+    graph: store.Store,
+    pod: builders.PodBuilder | pods.Pod,
+    *,
+    settings: profile.Profile | None = None,
+    **more: object,
+) -> why.Explanation:
     """The explanation of this pod."""
     value = pod if isinstance(pod, pods.Pod) else pod.build()
-    return why.explain(graph.view(), value, cycle.Decider(), **more)  # type: ignore[arg-type]
+    return why.explain(graph.view(), value, cycle.Decider(settings), **more)  # type: ignore[arg-type]
 
 
-def told(graph: store.Store, pod: builders.PodBuilder | pods.Pod, **more: object) -> list[str]:
+def told(
+    graph: store.Store,
+    pod: builders.PodBuilder | pods.Pod,
+    *,
+    settings: profile.Profile | None = None,
+    **more: object,
+) -> list[str]:
     """The lines a terminal shows."""
-    return telling.text(asked(graph, pod, **more)).splitlines()
+    return telling.text(asked(graph, pod, settings=settings, **more)).splitlines()

@@ -135,6 +135,7 @@ def test_every_report_shows_up_under_its_name(meters: metrics.Metrics) -> None:
     meters.set_graph(generation=9, vertices={"node": 2}, edges={"runs": 1})
     meters.set_classes(4)
     meters.set_inflight(6)
+    meters.set_leaks(open_nodes=2, guests=7)
     meters.set_event_age("pods", 1.5)
 
     samples = scraped(meters)
@@ -159,6 +160,8 @@ def test_every_report_shows_up_under_its_name(meters: metrics.Metrics) -> None:
         "graphsched_graph_edges{kind=runs}": 1,
         "graphsched_class_cache_classes": 4,
         "graphsched_bind_inflight": 6,
+        "graphsched_pool_leaks{kind=open_nodes}": 2,
+        "graphsched_pool_leaks{kind=guests}": 7,
         "graphsched_watch_last_event_age_seconds{resource=pods}": 1.5,
         "graphsched_build_info{version=1.2.3}": 1,
     }

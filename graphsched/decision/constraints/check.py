@@ -31,6 +31,8 @@ class Subject(msgspec.Struct, frozen=True, gc=False):
     added_preferred: tuple[pods.PreferredNodeTerm, ...] = ()
     ignored_resources: frozenset[str] = frozenset()
     ignored_groups: frozenset[str] = frozenset()
+    pool: tuple[str, str] | None = None
+    headroom: int = 0
     namespace: str = ""
     labels: labels.Labels = labels.NO_LABELS
     default_spread: tuple[pods.SpreadConstraint, ...] = ()

@@ -34,7 +34,7 @@ class NodeResourcesFit:
         """Bool for each row: it has room."""
         columns = graph.columns
         mask = columns.pods[rows] < columns.allocatable[nodes.PODS][rows]
-        for name, amount in _counted(subject):
+        for name, amount in counted(subject):
             offered = columns.allocatable.get(name)
             if offered is None:
                 return np.zeros(len(mask), np.bool_)
@@ -48,14 +48,14 @@ class NodeResourcesFit:
         columns = graph.columns
         full = columns.pods[rows] >= columns.allocatable[nodes.PODS][rows]
         found = [check.Refusal("Too many pods", full, unresolvable=False)]
-        for name, amount in _counted(subject):
+        for name, amount in counted(subject):
             offered = columns.column(columns.allocatable, name)[rows]
             short = offered - columns.column(columns.requested, name)[rows] < amount
             found.append(check.Refusal(f"Insufficient {name}", short, short & (offered < amount)))
         return found
 
 
-def _counted(subject: check.Subject) -> list[tuple[str, int]]:
+def counted(subject: check.Subject) -> list[tuple[str, int]]:
     """The requests that are looked at: positive ones, less the extended resources the profile ignores."""
     amounts = subject.spec.demand.amounts
     if not subject.ignored_resources and not subject.ignored_groups:

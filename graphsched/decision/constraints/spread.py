@@ -12,11 +12,12 @@ import numpy as np
 
 from graphsched.base.values import pods
 from graphsched.decision import names, trace
-from graphsched.decision.constraints import check, domains, identity
+from graphsched.decision.constraints import check, domains, identity, sharing
 from graphsched.graph import matchers, scopes, view
 
 _AFFINITY = identity.NodeAffinity()
 _TAINTS = identity.TaintToleration()
+_POOL = sharing.Pool()
 
 
 class PodTopologySpread:
@@ -94,7 +95,8 @@ def included(graph: view.View, subject: check.Subject, constraint: pods.SpreadCo
     """Bool a row: it passes the constraint's inclusion policies."""
     mask = np.ones(graph.columns.capacity, np.bool_)
     if constraint.honor_affinity:
-        mask &= _AFFINITY.own(graph, subject.spec, slice(None))
+        # A pool is to its pods what a node selector would be: a domain without a node of it is none.
+        mask &= _AFFINITY.own(graph, subject.spec, slice(None)) & _POOL.passes(graph, subject, slice(None))
     if constraint.honor_taints:
         mask &= _TAINTS.passes(graph, subject, slice(None))
     return mask

@@ -17,13 +17,14 @@ import numpy.typing as npt
 
 from graphsched.base.values import status
 from graphsched.decision import trace
-from graphsched.decision.constraints import check, identity, neighbours, occupancy, spread
+from graphsched.decision.constraints import check, identity, neighbours, occupancy, sharing, spread
 from graphsched.graph import view
 
 OUTSIDE: tuple[check.Check, ...] = (spread.PodTopologySpread(), neighbours.InterPodAffinity())
 """Checks that depend on more than spec and node, so no class may cache their answer."""
 
 IN_ORDER: tuple[check.Check, ...] = (
+    sharing.Pool(),
     identity.NodeUnschedulable(),
     identity.NodeName(),
     identity.TaintToleration(),
@@ -33,8 +34,10 @@ IN_ORDER: tuple[check.Check, ...] = (
     *OUTSIDE,
     identity.NodeDeclaredFeatures(),
     occupancy.GpuDevices(),
+    sharing.Headroom(),
 )
-"""Every check, in the order of kube-scheduler's default profile; our own come last."""
+"""Every check, in the order of kube-scheduler's default profile. Our own come last, but for the pool: a node outside is
+no candidate at all, so what else speaks against it is no news."""
 
 
 class Attributed(msgspec.Struct, frozen=True, gc=False):

@@ -15,8 +15,10 @@ def test_the_headroom_is_named_and_what_is_missing_beside_it() -> None:
     graph = world(make_node("n1").cpu("10"), make_pod("a").cpu("7").node("n1"))
 
     assert [
-        "web is pending: not even n1, the only node, has 2.5 CPUs free outside the headroom of 10% "
-        "(most: 2 CPUs on n1).",
+        (
+            "web is pending: not even n1, the only node, has 2.5 CPUs free outside the headroom of 10% "
+            "(most: 2 CPUs on n1)."
+        ),
         "  1 node: 1 full up to the headroom (cpu)",
         "  Smallest change: 500m CPU outside the headroom on n1.",
         "  Wakes on: a pod leaving a node it may run on or a node joining or growing.",

@@ -37,7 +37,7 @@ def main(settings: configuration.Settings) -> int:
     """Run the scheduler on an event loop of its own, until a signal ends it.
 
     Raises:
-        InputError: Credentials or the address to listen on are not what they should be.
+        InputError: Credentials, certificate or the address to listen on are not what they should be.
         GraphschedError: A part of it has failed.
     """
     import uvloop
@@ -63,7 +63,7 @@ async def run(
         on_listening: Told the port that metrics and health are served on.
 
     Raises:
-        InputError: Credentials or the address to listen on are not what they should be.
+        InputError: Credentials, certificate or the address to listen on are not what they should be.
         GraphschedError: A part of it has failed.
     """
     clock = clock or clocks.RealClock()
@@ -128,7 +128,8 @@ async def _listen(program: wiring.Program, settings: configuration.Settings) -> 
             problem=f"can not listen there: {told.lower()}",
             remedy="choose another --port, or --port 0 for any",
         ) from error
-    _log.info("metrics and health at http://%s:%d", http.host, program.server.port)
+    scheme = "https" if http.tls.on else "http"
+    _log.info("metrics and health at %s://%s:%d", scheme, http.host, program.server.port)
 
 
 async def _watch_lag(program: wiring.Program) -> None:

@@ -10,6 +10,7 @@ Invariant: a name nobody knows is an error with the nearest known one, never ign
 from __future__ import annotations
 
 import difflib
+import ipaddress
 import pathlib
 import re
 import typing
@@ -49,18 +50,39 @@ class ClientSettings(Group, frozen=True):
     timeout_seconds: Seconds = 30.0
 
 
-class HTTPSettings(Group, frozen=True):
-    """Where metrics, health and debug endpoints are served.
+class TLSSettings(Group, frozen=True):
+    """What HTTPS is served with; without any of these it is plain HTTP.
 
     Attributes:
-        host: The address to listen on.
+        cert_file: PEM file with the certificate and its chain; read again when it changes.
+        key_file: PEM file with its private key.
+        self_signed: Make a certificate at the start instead, in memory, as kube-scheduler does without one of its own.
+    """
+
+    cert_file: str = ""
+    key_file: str = ""
+    self_signed: bool = False
+
+    @property
+    def on(self) -> bool:
+        """Whether it is HTTPS."""
+        return self.self_signed or bool(self.cert_file)
+
+
+class HTTPSettings(Group, frozen=True):
+    """Where metrics, health and debug endpoints are served, and to whom.
+
+    Attributes:
+        host: The address to listen on; one that other hosts reach needs auth: delegated.
         port: Its port; 0 for any free one.
-        debug_open: Answer debug requests from other hosts too.
+        auth: `loopback`, everything for whoever is on this host; `delegated`, on TLS, for bearer tokens whose owner the
+            API server lets get the path (TokenReview, SubjectAccessReview), and the health endpoints for everybody.
     """
 
     host: str = "127.0.0.1"
     port: typing.Annotated[int, msgspec.Meta(ge=0, le=65_535)] = 10_260
-    debug_open: bool = False
+    auth: typing.Literal["loopback", "delegated"] = "loopback"
+    tls: TLSSettings = TLSSettings()
 
 
 class BindingSettings(Group, frozen=True):
@@ -365,6 +387,7 @@ def _blame(text: str, where: tuple[str, ...], flag: str) -> errors.InputError:
 
 _CHOICES = {
     "format": "text, json",
+    "auth": "loopback, delegated",
     "level": "debug, info, warning, error",
     "mode": "shared, exclusive, advise, shadow",
 }
@@ -383,6 +406,41 @@ def _nearest(name: str, known: typing.Sequence[str]) -> str:
     return f'did you mean "{near[0]}"?' if near else f"known: {', '.join(known)}"
 
 
+def _check_http(http: HTTPSettings, *, place: str) -> None:
+    """What is open to others is encrypted and asks who they are."""
+    delegated = http.auth == "delegated"
+    if not delegated and not is_loopback(http.host):
+        raise errors.InputError(
+            place,
+            "http.host",
+            problem=f'"{http.host}" is reached by other hosts, which auth: loopback is not made for',
+            remedy="set http.auth: delegated with http.tls, or http.host: 127.0.0.1",
+        )
+    if delegated and not http.tls.on:
+        raise errors.InputError(
+            place,
+            "http.auth",
+            problem="delegated needs TLS, or tokens would be sent in the clear",
+            remedy="set http.tls.certFile and keyFile, or http.tls.selfSigned: true",
+        )
+    if bool(http.tls.cert_file) != bool(http.tls.key_file):
+        raise errors.InputError(
+            place, "http.tls", problem="certFile and keyFile go together", remedy="name both, or neither"
+        )
+    if http.tls.self_signed and http.tls.cert_file:
+        raise errors.InputError(
+            place, "http.tls", problem="selfSigned and certFile exclude each other", remedy="leave one of them out"
+        )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether this is an address that only this host reaches. Of names only `localhost` is known to be one."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 def _check(settings: Settings, *, place: str) -> None:
     """What one field alone does not tell."""
     name = settings.scheduler_name
@@ -394,6 +452,7 @@ def _check(settings: Settings, *, place: str) -> None:
         raise errors.InputError(
             place, "schedulerName", problem=f'"{name}" is the cluster\'s own scheduler', remedy="choose another name"
         )
+    _check_http(settings.http, place=place)
     _check_pool(settings.exclusive, place=place)
     queue = settings.queue
     if 0 < queue.max_backoff_seconds < queue.initial_backoff_seconds:

@@ -16,13 +16,24 @@ from typing import Any
 
 import graphsched
 from graphsched.action import conditions, dispatch, events, outlet
-from graphsched.app import backlog, checkups, intake, loop as loops, modes, promises, settings as configuration, sights
+from graphsched.app import (
+    access,
+    backlog,
+    certificates,
+    checkups,
+    intake,
+    loop as loops,
+    modes,
+    promises,
+    settings as configuration,
+    sights,
+)
 from graphsched.base.kit import clock as clocks
 from graphsched.base.kube import client as clients, credentials
 from graphsched.decision import cycle
 from graphsched.explain import history
 from graphsched.graph import store as stores
-from graphsched.observe import metrics, server
+from graphsched.observe import metrics, server, tls
 from graphsched.sources import inbox as inboxes, reflector, resources
 
 _log = logging.getLogger(__name__)
@@ -56,6 +67,8 @@ class Program:
         }
         works["conditions"] = self.parts.conditions.run()
         works["events"] = self.parts.events.run()
+        if (certificate := self.server.door.certificate) is not None:
+            works["serving certificate"] = certificate.keep()
         return works
 
 
@@ -64,7 +77,7 @@ def client(settings: configuration.Settings, keeper: credentials.Keeper) -> clie
     return clients.Client(
         keeper,
         user_agent=f"graphsched/{graphsched.__version__}",
-        connections_max=settings.binding.concurrency + OTHER_CONNECTIONS,
+        connections_max=settings.binding.concurrency + OTHER_CONNECTIONS + access.REVIEWS_MAX,
     )
 
 
@@ -84,7 +97,7 @@ def build(
         rng: For the jitter of retries and for what is audited next; it decides nothing.
 
     Raises:
-        InputError: The mode is not available yet.
+        InputError: The mode is not available yet, or the certificate to serve with can not be used.
     """
     modes.require(settings)
     meters = metrics.Metrics(profile=settings.scheduler_name, version=graphsched.__version__)
@@ -124,9 +137,21 @@ def build(
         explain=shown.explain,
         graph=shown.graph,
         config=settings,
-        debug_open=settings.http.debug_open,
     )
-    return Program(loop=loop, parts=parts, reflectors=reflectors, sights=shown, server=server.Server(seen))
+    door = _door(settings.http, api, clock=clock)
+    return Program(loop=loop, parts=parts, reflectors=reflectors, sights=shown, server=server.Server(seen, door))
+
+
+def _door(http: configuration.HTTPSettings, api: clients.Client, *, clock: clocks.Clock) -> server.Door:
+    """Who is let in to look on."""
+    certificate = None
+    if http.tls.self_signed:
+        certificate = tls.Certificate(certificates.of_its_own(http.host, clock=clock), place="http.tls.selfSigned")
+    elif http.tls.on:
+        read = certificates.of_files(http.tls.cert_file, http.tls.key_file)
+        certificate = tls.Certificate(read, place=http.tls.cert_file)
+    guard = access.Delegated(api, clock=clock) if http.auth == "delegated" else None
+    return server.Door(guard, certificate)
 
 
 def _parts(

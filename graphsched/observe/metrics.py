@@ -351,6 +351,13 @@ class Metrics:
             "How late a timer of the main loop fired: the longest a pod or a health check had to wait for it.",
             buckets=LAG_BUCKETS,
         )
+        refused = self._counter(
+            "graphsched_http_refused_total",
+            "HTTP requests turned away, by reason: unauthenticated (no bearer token that the API server takes), "
+            "forbidden (its owner may not get the path), unchecked (the API server gave no answer), busy, or body.",
+            "reason",
+        )
+        self.http_refused = series.Family(refused, 1)
         self._gauge(
             "graphsched_build_info",
             "Always 1; its labels tell which version runs.",

@@ -1,11 +1,13 @@
 """The HTTP side of looking on: metrics, health, recent decisions, an explanation on request.
 
-Comes in: what the loop keeps anyway (`metrics`, `health`, a history of decisions), and a callback that explains one
-pod against the live graph. Goes out: answers to GET requests. Serving runs on the loop that also decides, so every
-answer is bounded: in entries, in requests at a time, in bytes read.
+Comes in: what the loop keeps anyway (`metrics`, `health`, a history of decisions), a callback that explains one pod
+against the live graph, and who may see what. Goes out: answers to GET requests. Serving runs on the loop that also
+decides, so every answer is bounded: in entries, in requests at a time, in seconds, in bytes read.
 
-`/metrics` and the health endpoints answer everybody. The debug endpoints name pods and nodes and cost work; unless
-opened they answer only callers on this host, which is where `kubectl port-forward` and `kubectl exec` come from.
+The health endpoints answer everybody, at once and whatever else goes on: a kubelet has no token, and a probe that waits
+restarts a healthy scheduler. The others go by the door they are behind. With a guard (delegated authentication and
+authorization, on TLS) each path is for those who may get it. Without one the server listens on loopback only, which is
+also where `kubectl port-forward` and `kubectl exec` come from; what names pods then asks for a local name, too.
 """
 
 from __future__ import annotations
@@ -13,12 +15,13 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import logging
+import typing
 from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 from aiohttp import http_exceptions, web
 
-from graphsched.observe import health as healths, metrics as meters
+from graphsched.observe import access, health as healths, listener as listeners, metrics as meters, tls
 
 _log = logging.getLogger(__name__)
 _http_log = logging.getLogger(f"{__name__}.http")
@@ -31,10 +34,17 @@ EXPLANATIONS_MAX = 2
 """Explanations at a time: each evaluates every node."""
 GRAPH_S_MAX = 60.0
 """How long sending the graph may take: it is handed out to one caller at a time."""
+ANSWER_S_MAX = 90.0
+"""How long any answer may take, with all that is sent of it."""
+HEADER_S_MAX = 30.0
+"""How long a request may take to come in whole, and a connection may wait for the next one."""
 GENERATION_HEADER = "X-Graphsched-Generation"
 """Of an answer that holds the graph: its generation."""
 _GRAPH_CHUNK_BYTES = 256 << 10
 _HEADER_BYTES_MAX = 8190
+"""For the request line, and for each header: a token has 1 to 4 kB."""
+_HEADERS_MAX = 64
+_OPEN = ("/healthz", "/readyz", "/livez")
 
 _INDEX = """graphsched
 
@@ -49,6 +59,12 @@ _INDEX = """graphsched
 
 Decisions = Callable[[int, str], Sequence[object]]
 """(limit, `namespace/name` or an empty text for all pods) → the newest entries first, each msgspec can encode."""
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+_REASONS = {
+    access.UNAUTHENTICATED: "unauthenticated",
+    access.FORBIDDEN: "forbidden",
+    access.UNAVAILABLE: "unchecked",
+}
 Explain = Callable[[str], Awaitable[object | None]]
 """`namespace/name` → an answer msgspec can encode, or None for a pod nobody knows."""
 
@@ -75,7 +91,6 @@ class Sights(msgspec.Struct, frozen=True):
         explain: Explains one pod.
         graph: Hands out the whole graph.
         config: The configuration in effect, without secrets; anything msgspec can encode.
-        debug_open: Answer debug requests from other hosts too.
     """
 
     metrics: meters.Metrics
@@ -84,19 +99,32 @@ class Sights(msgspec.Struct, frozen=True):
     explain: Explain
     graph: Callable[[], Awaitable[Graph]]
     config: object
-    debug_open: bool = False
+
+
+class Door(msgspec.Struct, frozen=True):
+    """Who is let in.
+
+    Attributes:
+        guard: Says who may get what; None for callers on this host only.
+        certificate: What is shown on TLS; None to speak plain HTTP.
+    """
+
+    guard: access.Guard | None = None
+    certificate: tls.Certificate | None = None
 
 
 class Server:
     """Serves `sights` until stopped."""
 
-    def __init__(self, sights: Sights) -> None:
+    def __init__(self, sights: Sights, door: Door) -> None:
         self._sights = sights
+        self.door = door
         self._requests = 0
         self._explanations = 0
         self._giving = False
         self._encoder = msgspec.json.Encoder(enc_hook=str)
         self._runner: web.AppRunner | None = None
+        self._listener: listeners.Listener | None = None
         self.port = 0
 
     async def start(self, *, host: str, port: int) -> None:
@@ -105,12 +133,12 @@ class Server:
         Raises:
             OSError: The address is taken or is none of this host's.
         """
-        app = web.Application(middlewares=[self._bounded], client_max_size=1024)
+        app = web.Application(middlewares=[self._bounded])
         app.add_routes(
             [
                 web.get("/", self._index),
                 web.get("/metrics", self._metrics),
-                *(web.get(f"/{name}", self._health) for name in ("healthz", "readyz", "livez")),
+                *(web.get(path, self._health) for path in _OPEN),
                 web.get("/configz", self._config),
                 web.get("/debug/decisions", self._decisions),
                 web.get("/debug/explain", self._explain),
@@ -121,40 +149,80 @@ class Server:
             app,
             access_log=None,
             logger=_http_log,
-            keepalive_timeout=30.0,
+            keepalive_timeout=HEADER_S_MAX,
+            # A body is never read: its connection is closed with the answer.
+            lingering_time=0.0,
+            max_headers=_HEADERS_MAX,
             max_line_size=_HEADER_BYTES_MAX,
             max_field_size=_HEADER_BYTES_MAX,
             # A scrape under way may end; a client that holds its connection open may not hold up the shutdown.
             shutdown_timeout=1.0,
         )
         await runner.setup()
+        certificate = self.door.certificate
+        context = None if certificate is None else certificate.context
+        listener = listeners.Listener(typing.cast("web.Server", runner.server), tls=context)
         try:
-            await web.TCPSite(runner, host, port).start()
+            self.port = await listener.start(host, port)
         except BaseException:
             await runner.cleanup()
             raise
-        self._runner = runner
-        self.port = int(runner.addresses[0][1])
+        self._runner, self._listener = runner, listener
 
     async def stop(self) -> None:
         """Stop listening and close all connections; harmless when not started."""
+        if self._listener is not None:
+            listener, self._listener = self._listener, None
+            await listener.stop()
         if self._runner is not None:
             runner, self._runner = self._runner, None
             await runner.cleanup()
 
     @web.middleware
-    async def _bounded(
-        self,
-        request: web.Request,
-        handler: Callable[[web.Request], Awaitable[web.StreamResponse]],
-    ) -> web.StreamResponse:
+    async def _bounded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Answer within the limits, and have it sent within them."""
+        busy: set[listeners.Protocol] = self._listener.busy if self._listener is not None else set()
+        busy.add(request.protocol)
+        try:
+            async with asyncio.timeout(ANSWER_S_MAX):
+                response = await self._admitted(request, handler)
+                await response.prepare(request)
+                await response.write_eof()
+        except TimeoutError:
+            _log.warning(
+                "%s was not answered within %.0f s: the connection is closed", request.path[:100], ANSWER_S_MAX
+            )
+            _abort(request)
+            return web.Response(status=503)
+        finally:
+            busy.discard(request.protocol)
+        return response
+
+    async def _admitted(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        if request.body_exists:
+            response = self._refused("body", 413, "no request here has a body")
+            response.force_close()
+            return response
+        if request.path in _OPEN:
+            return await handler(request)
+        if self.door.guard is not None:
+            # What is asked for is the route that was found: no other spelling of its path is another right.
+            resource = request.match_info.route.resource
+            path = request.path if resource is None else resource.canonical
+            verdict = await self.door.guard(access.bearer(request.headers.get("Authorization", "")), path)
+            if verdict.status != access.ALLOWED:
+                return self._refused(_REASONS[verdict.status], verdict.status, verdict.text)
         if self._requests >= REQUESTS_MAX:
-            return _problem(503, f"{REQUESTS_MAX} requests are being served, try again", retry=True)
+            return self._refused("busy", 503, f"{REQUESTS_MAX} requests are being served, try again")
         self._requests += 1
         try:
             return await handler(request)
         finally:
             self._requests -= 1
+
+    def _refused(self, reason: str, status: int, text: str) -> web.Response:
+        self._sights.metrics.http_refused[reason,].inc()
+        return _problem(status, text, retry=status == access.UNAVAILABLE)
 
     async def _index(self, _request: web.Request) -> web.Response:
         return web.Response(text=_INDEX)
@@ -207,10 +275,10 @@ class Server:
 
     def _closed(self, request: web.Request) -> web.Response | None:
         # The name it was asked for by must be local too: a page of another site, whose name was made to mean this host,
-        # reaches it from a browser here.
-        if self._sights.debug_open or (_is_local(request.remote) and _is_local_name(request.url.host)):
+        # reaches it from a browser here. A token, which no browser adds by itself, is proof enough.
+        if self.door.guard is not None or (_is_local(request.remote) and _is_local_name(request.url.host)):
             return None
-        return _problem(403, "debug endpoints answer this host only: use kubectl port-forward")
+        return self._refused("forbidden", 403, "debug endpoints answer this host only: use kubectl port-forward")
 
     def _json(self, value: object) -> web.Response:
         return web.Response(body=self._encoder.encode(value) + b"\n", content_type="application/json")
@@ -230,9 +298,13 @@ async def _sent(request: web.Request, graph: Graph) -> web.StreamResponse:
             await response.write_eof()
     except TimeoutError:
         _log.warning("the graph was not read within %.0f s: the connection is closed", GRAPH_S_MAX)
-        if request.transport is not None:
-            request.transport.abort()
+        _abort(request)
     return response
+
+
+def _abort(request: web.Request) -> None:
+    if request.transport is not None:
+        request.transport.abort()
 
 
 def _is_local(address: str | None) -> bool:
@@ -263,5 +335,7 @@ _http_log.addFilter(_Unreadable())
 
 
 def _problem(status: int, text: str, *, retry: bool = False) -> web.Response:
-    headers = {"Retry-After": "1"} if retry else None
+    headers = {"Retry-After": "1"} if retry else {}
+    if status == access.UNAUTHENTICATED:
+        headers["WWW-Authenticate"] = 'Bearer realm="graphsched"'
     return web.json_response({"error": text}, status=status, headers=headers)

@@ -49,7 +49,7 @@ def test_a_file_sets_what_it_names(tmp_path: pathlib.Path) -> None:
             tmp_path,
             """
             schedulerName: other
-            http: {host: 0.0.0.0, port: 8080}
+            http: {host: 0.0.0.0, port: 8080, auth: delegated, tls: {selfSigned: true}}
             queue: {maxBackoffSeconds: 0}
             profile:
               weights: {NodeAffinity: 7, ImageLocality: 0}
@@ -87,7 +87,7 @@ def test_flags_win_over_the_file(tmp_path: pathlib.Path) -> None:
 
 def test_every_flag_names_a_setting() -> None:
     """The table of flags can not point beside the settings."""
-    given = {"--port": 1, "--mode": "exclusive", "--log-format": "json", "--log-level": "error"}
+    given = {"--host": "127.0.0.2", "--port": 1, "--mode": "exclusive", "--log-format": "json", "--log-level": "error"}
     for flag in settings.FLAGS:
         assert settings.Settings() != settings.load(flags={flag: given.get(flag, "other")})
 
@@ -130,6 +130,14 @@ def test_every_flag_names_a_setting() -> None:
         ("exclusive: {value: ''}", 'exclusive.value: "" is not the value of a label (e.g. graph-scheduler)'),
         ("profile: {balance: []}", "profile.balance: is empty (name a resource, e.g. cpu)"),
         ("profile: {balance: cpu}", "profile.balance: is a text (it must be a list)"),
+        ("http: {tls: {certFile: a}}", "http.tls: certFile and keyFile go together (name both, or neither)"),
+        ("http: {tls: {keyFile: a}}", "http.tls: certFile and keyFile go together (name both, or neither)"),
+        (
+            "http: {tls: {certFile: a, keyFile: b, selfSigned: true}}",
+            "http.tls: selfSigned and certFile exclude each other (leave one of them out)",
+        ),
+        ("http: {auth: none}", 'http.auth: "none" is not known (use one of: loopback, delegated)'),
+        ("http: {debugOpen: true}", 'http: unknown setting "debugOpen" (known: host, port, auth, tls)'),
         ("schedulerName: a b", 'schedulerName: "a b" is not a name (e.g. graph-scheduler)'),
         (
             "schedulerName: default-scheduler",
@@ -161,6 +169,28 @@ def test_a_mistake_in_a_flag_is_told(flags: dict[str, object], line: str) -> Non
         settings.load(flags=flags)
 
     assert line == str(caught.value)
+
+
+@pytest.mark.parametrize("host", ["10.0.0.7", "0.0.0.0", "::", "", "somewhere.example"])  # noqa: S104  values
+def test_what_others_reach_needs_a_guard(tmp_path: pathlib.Path, host: str) -> None:
+    """TLS alone keeps nobody out; the remedy is named."""
+    said = complaint(tmp_path, f"http: {{host: '{host}', tls: {{selfSigned: true}}}}")
+
+    assert said.startswith(f'http.host: "{host}" is reached by other hosts')
+    assert said.endswith("(set http.auth: delegated with http.tls, or http.host: 127.0.0.1)")
+
+
+def test_tokens_are_not_sent_in_the_clear(tmp_path: pathlib.Path) -> None:
+    """Delegated authentication without TLS is refused."""
+    said = complaint(tmp_path, "http: {auth: delegated}")
+
+    assert said.startswith("http.auth: delegated needs TLS, or tokens would be sent in the clear (set http.tls.")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost"])
+def test_what_only_this_host_reaches_needs_no_guard(host: str) -> None:
+    """The default, and its other spellings."""
+    assert host == settings.load(flags={"--host": host}).http.host
 
 
 def test_what_is_no_configuration_file_is_told(tmp_path: pathlib.Path) -> None:

@@ -134,6 +134,8 @@ NEEDED = {
     ("", "pods/binding", "create"),
     ("", "pods/status", "patch"),
     *itertools.product(["events.k8s.io"], ["events"], ["create", "patch"]),
+    ("authentication.k8s.io", "tokenreviews", "create"),
+    ("authorization.k8s.io", "subjectaccessreviews", "create"),
 }
 
 

@@ -111,7 +111,11 @@ def test_the_names_of_ports_probes_and_monitor_agree(rendered: Rendered) -> None
     assert port == {"name": "http", "containerPort": 10260}
     assert [{"name": "http", "port": 10260, "targetPort": "http"}] == service["spec"]["ports"]
     assert "http" == container["livenessProbe"]["httpGet"]["port"] == container["readinessProbe"]["httpGet"]["port"]
-    assert [{"port": "http", "path": "/metrics", "interval": "30s"}] == monitor["spec"]["endpoints"]
+    assert (
+        "HTTPS" == container["livenessProbe"]["httpGet"]["scheme"] == container["readinessProbe"]["httpGet"]["scheme"]
+    )
+    (endpoint,) = monitor["spec"]["endpoints"]
+    assert {"port": "http", "path": "/metrics", "interval": "30s", "scheme": "https"}.items() <= endpoint.items()
     assert monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
     assert service["spec"]["selector"] == one(objects, "Deployment")["spec"]["selector"]["matchLabels"]
 
@@ -121,7 +125,10 @@ def test_the_configuration_is_the_users_over_the_charts(rendered: Rendered) -> N
     defaults = yaml.safe_load(one(rendered["defaults"], "ConfigMap")["data"]["config.yaml"])
     chosen = yaml.safe_load(one(rendered["everything"], "ConfigMap")["data"]["config.yaml"])
 
-    assert defaults == {"schedulerName": "graph-scheduler", "http": {"host": "0.0.0.0", "port": 10260}}  # noqa: S104
+    assert defaults == {
+        "schedulerName": "graph-scheduler",
+        "http": {"host": "0.0.0.0", "port": 10260, "auth": "delegated", "tls": {"selfSigned": True}},  # noqa: S104
+    }
     assert chosen["schedulerName"] == "placer"
     assert chosen["http"]["port"] == 10260
     assert chosen["queue"] == {"backoffMaxSeconds": 10}

@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from tests.fakes import faults, storage, watching
+from tests.fakes import faults, reviews, storage, watching
 
 NODES = storage.NODES
 PODS = storage.PODS
@@ -90,6 +90,7 @@ class Server:
         self.watches: list[watching.Watch] = []
         #: Accepted bearer tokens; None lets everyone in.
         self.tokens: set[str] | None = None
+        self.reviews = reviews.Reviews()
         #: Whether an expired watch is told by an event, as the real server mostly does, or by the HTTP status.
         self.expired_by_event = True
         #: Whether watches that are opened from now on begin and say nothing.
@@ -188,6 +189,8 @@ class Server:
         if request.method == "POST" and target.part == "binding":
             self.storage.bind(target.key, request.body)
             return _found(_BOUND, status=201)
+        if request.method == "POST" and (reviewed := self.reviews.answer(request.path, request.body)) is not None:
+            return _found(reviewed, status=201)
         if request.method == "POST" and not target.name:
             made = self.storage.create(target.collection, request.body, namespace=target.namespace)
             return _found(made, status=201)

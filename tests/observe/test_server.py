@@ -62,7 +62,7 @@ def served(world: World, talk: Callable[[Ask], Awaitable[object]]) -> None:
     """Run `talk` with a function that asks a server which shows `world`: `await ask("GET /path")`."""
 
     async def main() -> None:
-        serving = server.Server(sights_of(world))
+        serving = server.Server(sights_of(world), server.Door())
         await serving.start(host="127.0.0.1", port=0)
         async with aiohttp.ClientSession(f"http://127.0.0.1:{serving.port}") as session:
 
@@ -204,7 +204,7 @@ def test_the_graph_comes_whole_and_says_its_generation() -> None:
     world.data = bytes(range(256)) * 5000
 
     async def main() -> None:
-        serving = server.Server(sights_of(world))
+        serving = server.Server(sights_of(world), server.Door())
         await serving.start(host="127.0.0.1", port=0)
         async with (
             aiohttp.ClientSession() as session,
@@ -228,7 +228,7 @@ def test_a_caller_that_does_not_read_the_graph_loses_it(monkeypatch: pytest.Monk
     world.release.set()
 
     async def main() -> None:
-        serving = server.Server(sights_of(world))
+        serving = server.Server(sights_of(world), server.Door())
         await serving.start(host="127.0.0.1", port=0)
         reader, writer = await asyncio.open_connection("127.0.0.1", serving.port, limit=1024)
         writer.write(b"GET /debug/graph HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -281,7 +281,7 @@ def test_a_foreign_name_for_this_host_is_refused() -> None:
     """The rule holds for a request as it comes in."""
 
     async def main() -> tuple[int, int]:
-        serving = server.Server(sights_of(World()))
+        serving = server.Server(sights_of(World()), server.Door())
         await serving.start(host="127.0.0.1", port=0)
         async with aiohttp.ClientSession(f"http://127.0.0.1:{serving.port}") as session:
             async with session.get("/debug/decisions", headers={"Host": "pages.example"}) as foreign:
@@ -298,7 +298,7 @@ def test_noise_on_the_port_is_not_logged(caplog: pytest.LogCaptureFixture) -> No
     """A caller that speaks no HTTP is answered and leaves no error in the log."""
 
     async def main() -> bytes:
-        serving = server.Server(sights_of(World()))
+        serving = server.Server(sights_of(World()), server.Door())
         await serving.start(host="127.0.0.1", port=0)
         reader, writer = await asyncio.open_connection("127.0.0.1", serving.port)
         writer.write(b"\x16\x03\x01 noise\r\n\r\n")

@@ -44,7 +44,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 
 {{/* The configuration file: what the chart sets, under what the user sets. */}}
 {{- define "graphsched.config" -}}
-{{- $http := dict "host" "0.0.0.0" "port" .Values.http.port -}}
+{{- $tls := dict "selfSigned" (not (dig "http" "tls" "certFile" "" .Values.config)) -}}
+{{- $http := dict "host" "0.0.0.0" "port" .Values.http.port "auth" "delegated" "tls" $tls -}}
 {{- $base := dict "schedulerName" .Values.schedulerName "http" $http -}}
 {{- mergeOverwrite $base (deepCopy .Values.config) | toYaml -}}
 {{- end -}}

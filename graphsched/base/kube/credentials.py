@@ -11,15 +11,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import pathlib
 import ssl
-import tempfile
 from collections.abc import Awaitable, Callable
 
 import msgspec
 
-from graphsched.base.kit import clock as clocks
+from graphsched.base.kit import clock as clocks, pems
 from graphsched.base.values import errors
 
 _log = logging.getLogger(__name__)
@@ -229,19 +227,8 @@ def ssl_context(held: Credentials) -> ssl.SSLContext | bool:
 
 
 def _load_pair(context: ssl.SSLContext, held: Credentials) -> None:
-    """OpenSSL wants a file; one in memory, where there are such, keeps the key off the disk."""
-    pem = f"{held.certificate.rstrip()}\n{held.key}".encode()
     try:
-        if hasattr(os, "memfd_create"):
-            with open(os.memfd_create("client-certificate"), "wb") as memory:  # noqa: PTH123  a descriptor, no path
-                memory.write(pem)
-                memory.flush()
-                context.load_cert_chain(f"/proc/self/fd/{memory.fileno()}", password=_no_password)
-        else:
-            with tempfile.NamedTemporaryFile() as file:
-                file.write(pem)
-                file.flush()
-                context.load_cert_chain(file.name, password=_no_password)
+        pems.load_pair(context, f"{held.certificate.rstrip()}\n{held.key}".encode())
     except (ssl.SSLError, ValueError) as error:
         raise errors.InputError(
             held.origin,
@@ -249,8 +236,3 @@ def _load_pair(context: ssl.SSLContext, held: Credentials) -> None:
             problem=f"they are no pair in PEM format ({getattr(error, 'reason', '') or error})",
             remedy="both begin with -----BEGIN, the key has no password and belongs to the certificate",
         ) from error
-
-
-def _no_password() -> str:
-    """Answer OpenSSL, which would otherwise ask at the terminal."""
-    return ""

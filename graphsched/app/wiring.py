@@ -106,6 +106,8 @@ def build(
         reflector.Reflector(resource, client=api, inbox=inbox, clock=clock, observer=meters, rng=rng)
         for resource in resources.ALL
     )
+    for each in reflectors:
+        meters.expect(each.resource.name)
     by_stream = {f"watch/{each.resource.name}": each for each in reflectors}
     parts = _parts(
         settings,

@@ -249,6 +249,7 @@ class Metrics:
                 "outcome",
             ),
             1,
+            known=_each("bound", "gone", "conflict", "refused", "failed"),
         )
         self._bind_seconds = self._histogram(
             "graphsched_bind_duration_seconds",
@@ -278,6 +279,7 @@ class Metrics:
                 "outcome",
             ),
             1,
+            known=_each("written", "merged", "dropped", "failed"),
         )
         self._conditions = series.Family(
             self._counter(
@@ -286,6 +288,7 @@ class Metrics:
                 "outcome",
             ),
             1,
+            known=_each("written", "unchanged", "failed"),
         )
 
     def _declare_watches(self) -> None:
@@ -365,6 +368,12 @@ class Metrics:
         ).labels(version).set(1)
 
     # ------------------------------------------------------------------------------------------------ reports
+
+    def expect(self, resource: str) -> None:
+        """A resource will be followed: what may go wrong with it reads zero from now on."""
+        self._watch_failures[resource,].inc(0)
+        self._invalid[resource,].inc(0)
+        self._patches[f"watch/{resource}", "refused"].inc(0)
 
     def attempt(self, result: Result, seconds: float) -> None:
         """An attempt ended; `seconds` from the pod's leaving the queue."""
@@ -492,3 +501,8 @@ class Metrics:
         for refresher in self._refreshers:
             refresher()
         return prometheus_client.generate_latest(self.registry)
+
+
+def _each(*values: str) -> list[tuple[str, ...]]:
+    """The values of a family's only label."""
+    return [(value,) for value in values]

@@ -6,6 +6,7 @@ child is looked up in a dict and made once, since the library's own `labels()` t
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Generic, TypeVar
 
 import msgspec
@@ -41,12 +42,18 @@ class Declared(msgspec.Struct, frozen=True, gc=False):
 
 
 class Family(Generic[Metric]):
-    """The children of one labelled metric, made on first use and held; the number of series is bounded."""
+    """The children of one labelled metric, made on first use and held; the number of series is bounded.
 
-    def __init__(self, parent: Metric, labels: int) -> None:
+    Label values that are `known` beforehand have their series from the start: a rate sees no growth in a series that
+    begins with its first event, so an alert on rare events would miss the first of them.
+    """
+
+    def __init__(self, parent: Metric, labels: int, *, known: Iterable[tuple[str, ...]] = ()) -> None:
         self._parent = parent
         self._labels = labels
         self._children: dict[tuple[str, ...], Metric] = {}
+        for values in known:
+            self._make(values)
 
     def __getitem__(self, values: tuple[str, ...]) -> Metric:
         child = self._children.get(values)

@@ -26,6 +26,24 @@ def scraped(meters: metrics.Metrics) -> dict[str, float]:
     return samples
 
 
+def test_what_is_rare_reads_zero_before_it_happens(meters: metrics.Metrics) -> None:
+    """A rate over a series that begins with its first event is blind to it, and so is an alert."""
+    meters.expect("pods")
+
+    samples = scraped(meters)
+    assert {0.0} == {
+        samples[name]
+        for name in (
+            "graphsched_bind_total{outcome=refused}",
+            "graphsched_conditions_total{outcome=failed}",
+            "graphsched_events_total{outcome=dropped}",
+            "graphsched_graph_patches_total{outcome=refused,source=watch/pods}",
+            "graphsched_watch_failures_total{resource=pods}",
+            "graphsched_watch_invalid_objects_total{resource=pods}",
+        )
+    }
+
+
 def test_an_attempt_is_counted_and_timed_under_its_result(meters: metrics.Metrics) -> None:
     """One report moves the counter and the histogram of that result, and of no other."""
     meters.attempt(metrics.Result.SCHEDULED, 0.003)

@@ -26,14 +26,8 @@ This page is written by `python -m scripts.metrics_page` from `graphsched/observ
 _TAIL = """
 ## Worth an alert
 
-| Question | Expression |
-|---|---|
-| Do pods wait although nothing changes? | `scheduler_pending_pods{queue="active"} > 100` for 5 minutes |
-| Is a watch stuck? | `graphsched_watch_last_event_age_seconds > 180` |
-| Does the API server refuse bindings? | `rate(graphsched_bind_total{outcome=~"refused\\|failed"}[5m]) > 0.1` |
-| Do two schedulers fight over nodes? | `rate(graphsched_conflicts_total[5m]) > 0.1` |
-| Is the loop too slow? | `histogram_quantile(0.99, rate(graphsched_loop_lag_seconds_bucket[5m])) > 0.05` |
-| Were changes refused by the graph? | `rate(graphsched_graph_patches_total{outcome="refused"}[5m]) > 0` |
+The alerts are [charts/graphsched/alerts/graphsched.yaml](../charts/graphsched/alerts/graphsched.yaml), and
+[operations.md](operations.md#alerts) says what to do about each.
 """
 
 

@@ -1,0 +1,423 @@
+"""Write the Grafana dashboard of the chart; a test compares the two, and another runs every query.
+
+Comes in: the rows below, in the order in which an operator reads them: is it working, do pods get their nodes, and only
+then why not. Goes out: `charts/graphsched/dashboards/graphsched.json`. Run it after changing a panel:
+`python -m scripts.dashboard`.
+"""
+
+import dataclasses
+import json
+import pathlib
+from typing import Any
+
+FILE = pathlib.Path(__file__).resolve().parents[1] / "charts" / "graphsched" / "dashboards" / "graphsched.json"
+WIDTH = 24
+"""Columns of Grafana's grid."""
+HEIGHT = 7
+STAT_HEIGHT = 4
+JOB = 'job=~"$job"'
+SPAN = "[$__rate_interval]"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Panel:
+    """One picture.
+
+    Attributes:
+        title: What it answers.
+        about: What to make of it, shown on request.
+        queries: Legend → expression.
+        unit: Of the values, in Grafana's words.
+        stat: A number instead of a curve.
+        warn: From this value on a number is coloured; None for never.
+        full: Stacked, so that the whole is what is read first.
+    """
+
+    title: str
+    about: str
+    queries: dict[str, str]
+    unit: str = "short"
+    stat: bool = False
+    warn: float | None = None
+    full: bool = False
+
+
+def rate(name: str, labels: str = "", *, by: str = "") -> str:
+    """Growth a second of a counter, over all replicas."""
+    chosen = f"{JOB}, {labels}" if labels else JOB
+    over = f" by ({by})" if by else ""
+    return f"sum{over} (rate({name}{{{chosen}}}{SPAN}))"
+
+
+def quantile(share: float, name: str, *, by: str = "") -> str:
+    """A quantile of a histogram, over all replicas."""
+    over = f"le, {by}" if by else "le"
+    return f"histogram_quantile({share}, sum by ({over}) (rate({name}_bucket{{{JOB}}}{SPAN})))"
+
+
+def quantiles(name: str) -> dict[str, str]:
+    """The usual three."""
+    return {f"p{share * 100:.0f}": quantile(share, name) for share in (0.5, 0.9, 0.99)}
+
+
+def largest(name: str, *, by: str) -> str:
+    """Each replica follows the whole cluster: the largest of what they say, not the sum."""
+    return f"max by ({by}) ({name}{{{JOB}}})"
+
+
+_BAD = rate("graphsched_bind_total", 'outcome=~"refused|failed"')
+
+ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
+    (
+        "Is it working?",
+        (
+            Panel(
+                title="Replicas",
+                about="Processes that answer scrapes.",
+                queries={"": f"count(graphsched_build_info{{{JOB}}})"},
+                stat=True,
+            ),
+            Panel(
+                title="Next in line",
+                about="Pods that could be decided on now. More than a few for long means that deciding is too slow.",
+                queries={"": f'max(scheduler_pending_pods{{{JOB}, queue="active"}})'},
+                stat=True,
+                warn=100,
+            ),
+            Panel(
+                title="Without a node",
+                about="Pods that no node fits. They wait for a change of the cluster.",
+                queries={"": f'max(scheduler_pending_pods{{{JOB}, queue="unschedulable"}})'},
+                stat=True,
+            ),
+            Panel(
+                title="Bound a second",
+                about="Pods that got their node.",
+                queries={"": rate("graphsched_bind_total", 'outcome="bound"')},
+                stat=True,
+            ),
+            Panel(
+                title="Bindings that failed",
+                about="Share of bindings that the API server refused or did not answer.",
+                queries={"": _BAD + " / (" + rate("graphsched_bind_total") + " > 0)"},
+                unit="percentunit",
+                stat=True,
+                warn=0.05,
+            ),
+            Panel(
+                title="Silent for",
+                about="The watch that has been silent for longest. A word comes every minute as a rule.",
+                queries={"": f"max(graphsched_watch_last_event_age_seconds{{{JOB}}})"},
+                unit="s",
+                stat=True,
+                warn=180,
+            ),
+            Panel(
+                title="Audit differences",
+                about="Anything but zero is a bug.",
+                queries={"": f"sum(graphsched_audit_differences_total{{{JOB}}})"},
+                stat=True,
+                warn=1,
+            ),
+            Panel(
+                title="Versions",
+                about="More than one means that a rollout is under way, or stuck.",
+                queries={"{{version}}": f"count by (version) (graphsched_build_info{{{JOB}}})"},
+                stat=True,
+            ),
+        ),
+    ),
+    (
+        "Do pods get their nodes?",
+        (
+            Panel(
+                title="Pods that wait",
+                about="By what they wait for: their turn, the end of a penalty, a change of the cluster, a gate.",
+                queries={"{{queue}}": largest("scheduler_pending_pods", by="queue")},
+                full=True,
+            ),
+            Panel(
+                title="Attempts a second",
+                about="By how they ended. Many that find no node beside few that do: the cluster is full.",
+                queries={"{{result}}": rate("scheduler_schedule_attempts_total", by="result")},
+            ),
+            Panel(
+                title="From the queue to the node",
+                about="How long pods waited that were bound, all their attempts together.",
+                queries=quantiles("scheduler_pod_scheduling_sli_duration_seconds"),
+                unit="s",
+            ),
+            Panel(
+                title="What refuses them",
+                about="Pods without a node, by the check that refuses them; one pod may count several times.",
+                queries={"{{plugin}}": largest("scheduler_unschedulable_pods", by="plugin")},
+            ),
+            Panel(
+                title="Attempts a pod needed",
+                about="Most need one. More means that the cluster changes under the decisions.",
+                queries=quantiles("scheduler_pod_scheduling_attempts"),
+            ),
+            Panel(
+                title="What puts pods into queues",
+                about="Events a second, by what happened in the cluster.",
+                queries={"{{queue}}: {{event}}": rate("scheduler_queue_incoming_pods_total", by="queue, event")},
+            ),
+        ),
+    ),
+    (
+        "Bindings",
+        (
+            Panel(
+                title="Bindings a second",
+                about="By outcome. refused and failed belong to the API server, conflict and gone to others.",
+                queries={"{{outcome}}": rate("graphsched_bind_total", by="outcome")},
+                full=True,
+            ),
+            Panel(
+                title="How long a binding takes",
+                about="The API server and its webhooks, and waiting for a slot.",
+                queries=quantiles("graphsched_bind_duration_seconds"),
+                unit="s",
+            ),
+            Panel(
+                title="Under way",
+                about="Bindings without an answer, and decisions that the cluster has not confirmed yet.",
+                queries={
+                    "bindings": f"sum(graphsched_bind_inflight{{{JOB}}})",
+                    "promises": f'sum(scheduler_cache_size{{{JOB}, type="assumed_pods"}})',
+                },
+            ),
+            Panel(
+                title="Others were faster",
+                about="Pods that somebody else bound, deleted or replaced between decision and binding.",
+                queries={"a second": rate("graphsched_conflicts_total")},
+            ),
+            Panel(
+                title="Events",
+                about="What kubectl describe shows; dropped ones hit the rate limit.",
+                queries={"{{outcome}}": rate("graphsched_events_total", by="outcome")},
+            ),
+            Panel(
+                title="Conditions",
+                about="What autoscalers read. Failed ones mean that no nodes are added for those pods.",
+                queries={"{{outcome}}": rate("graphsched_conditions_total", by="outcome")},
+            ),
+        ),
+    ),
+    (
+        "Deciding",
+        (
+            Panel(
+                title="How long a decision takes",
+                about="Without queue and binding.",
+                queries=quantiles("graphsched_decision_duration_seconds"),
+                unit="s",
+            ),
+            Panel(
+                title="How long a whole attempt takes",
+                about="From leaving the queue to the end of the binding, by result.",
+                queries={
+                    "{{result}} p99": quantile(0.99, "scheduler_scheduling_attempt_duration_seconds", by="result")
+                },
+                unit="s",
+            ),
+            Panel(
+                title="How late timers fire",
+                about="What everything else had to wait for the loop; 50 ms is the most it should be.",
+                queries=quantiles("graphsched_loop_lag_seconds"),
+                unit="s",
+            ),
+            Panel(
+                title="Checks and nodes looked at",
+                about="Checks cover all nodes at once; nodes are those whose result was computed anew.",
+                queries={
+                    "checks": rate("graphsched_walk_predicate_calls_total"),
+                    "nodes": rate("graphsched_class_cache_dirty_rows_total"),
+                },
+            ),
+            Panel(
+                title="Pod classes",
+                about="Alike pods share one. Evictions mean that pods have little in common.",
+                queries={
+                    "hits": rate("graphsched_class_cache_hits_total"),
+                    "rebuilds": rate("graphsched_class_cache_rebuilds_total"),
+                    "evictions": rate("graphsched_class_cache_evictions_total"),
+                },
+            ),
+            Panel(
+                title="Classes held",
+                about="At most as many as the cache may hold.",
+                queries={"{{instance}}": largest("graphsched_class_cache_classes", by="instance")},
+            ),
+        ),
+    ),
+    (
+        "Seeing the cluster",
+        (
+            Panel(
+                title="Events read",
+                about="From the watches of the API server, by resource.",
+                queries={"{{resource}}": rate("graphsched_watch_events_total", by="resource")},
+            ),
+            Panel(
+                title="Silence",
+                about="Seconds since a watch last said anything.",
+                queries={"{{resource}}": largest("graphsched_watch_last_event_age_seconds", by="resource")},
+                unit="s",
+            ),
+            Panel(
+                title="Failures and lists",
+                about="Lists and watches that ended by an error, lists taken anew, and objects that can not be read.",
+                queries={
+                    "failed {{resource}}": rate("graphsched_watch_failures_total", by="resource"),
+                    "listed {{resource}} ({{reason}})": rate("graphsched_watch_relists_total", by="resource, reason"),
+                    "unreadable {{resource}}": rate("graphsched_watch_invalid_objects_total", by="resource"),
+                },
+            ),
+            Panel(
+                title="Changes offered to the graph",
+                about="By outcome; refused ones make their source send everything again.",
+                queries={"{{outcome}}": rate("graphsched_graph_patches_total", by="outcome")},
+            ),
+            Panel(
+                title="Rows changed",
+                about="Vertices and edges set or removed, by source, and the versions of the graph they make.",
+                queries={
+                    "{{source}}": rate("graphsched_graph_rows_total", by="source"),
+                    "versions of {{instance}}": f"deriv(graphsched_graph_generation{{{JOB}}}{SPAN})",
+                },
+            ),
+            Panel(
+                title="Waiting to be read",
+                about="Changes in the inbox, and how often a watch had to wait because it was full.",
+                queries={
+                    "rows {{instance}}": largest("graphsched_inbox_rows", by="instance"),
+                    "waits a second": rate("graphsched_inbox_overflow_waits_total"),
+                },
+            ),
+        ),
+    ),
+    (
+        "The graph and the process",
+        (
+            Panel(
+                title="Known of the cluster",
+                about="Nodes and pods, bound and pending.",
+                queries={"{{type}}": largest("scheduler_cache_size", by="type")},
+            ),
+            Panel(
+                title="Vertices and edges",
+                about="By kind.",
+                queries={
+                    "{{kind}}": largest("graphsched_graph_vertices", by="kind"),
+                    "{{kind}} (edges)": largest("graphsched_graph_edges", by="kind"),
+                },
+            ),
+            Panel(
+                title="Memory",
+                about="Resident. It grows with the cluster, not with time.",
+                queries={"{{instance}}": f"process_resident_memory_bytes{{{JOB}}}"},
+                unit="bytes",
+            ),
+            Panel(
+                title="CPU",
+                about="Cores in use.",
+                queries={"{{instance}}": f"rate(process_cpu_seconds_total{{{JOB}}}{SPAN})"},
+            ),
+            Panel(
+                title="Open files",
+                about="Connections, mostly.",
+                queries={"{{instance}}": f"process_open_fds{{{JOB}}}"},
+            ),
+            Panel(
+                title="Up for",
+                about="Since the process started.",
+                queries={"{{instance}}": f"time() - process_start_time_seconds{{{JOB}}}"},
+                unit="s",
+            ),
+        ),
+    ),
+)
+
+
+def dashboard() -> dict[str, Any]:
+    """The whole dashboard."""
+    return {
+        "title": "graphsched",
+        "uid": "graphsched",
+        "description": "Read it from the top: is it working, do pods get their nodes, and why not.",
+        "tags": ["kubernetes", "scheduler"],
+        "schemaVersion": 39,
+        "editable": True,
+        "refresh": "30s",
+        "time": {"from": "now-1h", "to": "now"},
+        "templating": {"list": [_source(), _job()]},
+        "panels": _panels(),
+    }
+
+
+def _source() -> dict[str, Any]:
+    return {"name": "source", "label": "Prometheus", "type": "datasource", "query": "prometheus"}
+
+
+def _job() -> dict[str, Any]:
+    return {
+        "name": "job",
+        "label": "Job",
+        "type": "query",
+        "datasource": {"type": "prometheus", "uid": "$source"},
+        "query": {"query": "label_values(graphsched_build_info, job)", "refId": "jobs"},
+        "refresh": 2,
+        "includeAll": True,
+        "multi": True,
+        "current": {"text": "All", "value": "$__all"},
+    }
+
+
+def _panels() -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    top = 0
+    for title, panels in ROWS:
+        place = {"x": 0, "y": top, "w": WIDTH, "h": 1}
+        found.append({"id": len(found) + 1, "type": "row", "title": title, "collapsed": False, "gridPos": place})
+        top += 1
+        height = STAT_HEIGHT if panels[0].stat else HEIGHT
+        columns = len(panels) if panels[0].stat else 3
+        width = WIDTH // columns
+        for number, panel in enumerate(panels):
+            line, column = divmod(number, columns)
+            place = {"x": column * width, "y": top + line * height, "w": width, "h": height}
+            found.append({"id": len(found) + 1, "gridPos": place, **_panel(panel)})
+        top += -(-len(panels) // columns) * height
+    return found
+
+
+def _panel(panel: Panel) -> dict[str, Any]:
+    steps: list[dict[str, Any]] = [{"color": "green", "value": None}]
+    if panel.warn is not None:
+        steps.append({"color": "red", "value": panel.warn})
+    defaults: dict[str, Any] = {"unit": panel.unit, "min": 0, "thresholds": {"mode": "absolute", "steps": steps}}
+    if panel.full:
+        defaults["custom"] = {"fillOpacity": 30, "stacking": {"mode": "normal"}}
+    return {
+        "type": "stat" if panel.stat else "timeseries",
+        "title": panel.title,
+        "description": panel.about,
+        "datasource": {"type": "prometheus", "uid": "$source"},
+        "fieldConfig": {"defaults": defaults, "overrides": []},
+        "targets": [
+            {"refId": chr(ord("A") + number), "expr": expression, "legendFormat": legend or "__auto"}
+            for number, (legend, expression) in enumerate(panel.queries.items())
+        ],
+    }
+
+
+def text() -> str:
+    """The dashboard as Grafana imports it."""
+    return json.dumps(dashboard(), indent=1, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    FILE.parent.mkdir(exist_ok=True)
+    FILE.write_text(text(), encoding="utf-8")
+    print(f"wrote {FILE}")

@@ -46,11 +46,28 @@ def schema() -> Object:
     return read
 
 
-def cluster_rules() -> list[Object]:
-    """Return the ClusterRole's rules, which no value changes, without rendering."""
-    text = (CHART / "templates" / "clusterrole.yaml").read_text()
-    rules: list[Object] = _mapping("rules:" + text.partition("\nrules:")[2].partition("\n{{")[0])["rules"]
-    return rules
+def rights() -> list[Object]:
+    """Return the list from which the roles are made."""
+    read: list[Object] = yaml.safe_load((CHART / "rights.yaml").read_text())
+    return read
+
+
+def rules(scope: str, config: Object) -> list[Object]:
+    """Return the rules of the role of a scope with this configuration in effect, without rendering."""
+    return [
+        {name: right[name] for name in ("apiGroups", "resources", "verbs")}
+        for right in rights()
+        if right["scope"] == scope and _needed(right, config)
+    ]
+
+
+def _needed(right: Object, config: Object) -> bool:
+    if "if" not in right:
+        return True
+    value: Any = config
+    for name in right["if"]["setting"].split("."):
+        value = value[name]
+    return value in right["if"]["is"]
 
 
 def merged(base: Object, changes: Object) -> Object:

@@ -2,15 +2,15 @@
 
 import importlib.metadata
 import itertools
-import re
 from typing import Any
 
 import jsonschema
+import msgspec
 import pytest
 
+from graphsched.app import settings as configuration
+from scripts import chart_page
 from tests.chart import rendering
-
-README = (rendering.CHART / "README.md").read_text()
 
 
 def errors_of(changes: rendering.Object) -> list[str]:
@@ -37,22 +37,13 @@ def test_the_schema_knows_every_default_and_no_more() -> None:
 
 
 def test_every_value_is_explained() -> None:
-    """Each top-level value has a comment, above it or at its first child."""
-    text = (rendering.CHART / "values.yaml").read_text()
-    explained = set(re.findall(r"^#.*\n([a-zA-Z]+):", text, re.MULTILINE))
-    explained |= set(re.findall(r"^([a-zA-Z]+):\n  #", text, re.MULTILINE))
-    self_explaining = {
-        "imagePullSecrets",
-        "service",
-        "serviceAccount",
-        "podAnnotations",
-        "podLabels",
-        "nodeSelector",
-        "tolerations",
-        "affinity",
-    }
+    """Each value has a comment above it, and the table of the README is made of those."""
+    assert [] == [name for name, _, comment in chart_page.explained() if not comment]
 
-    assert set(rendering.values()) - explained == self_explaining
+
+def test_the_readme_is_fresh() -> None:
+    """Its tables are what `python -m scripts.chart_page` writes."""
+    assert chart_page.page() == chart_page.PAGE.read_text()
 
 
 @pytest.mark.parametrize(
@@ -69,6 +60,11 @@ def test_every_value_is_explained() -> None:
         {"resources": {"limits": {"memory": "1Gx"}}},
         {"serviceMonitor": {"enabled": True}, "service": {"enabled": False}},
         {"podLabels": {"a": 1}},
+        {"podDisruptionBudget": {"maxUnavailable": 0}},
+        {"priorityClass": {"value": 2_000_000_000}},
+        {"networkPolicy": {"apiServerPorts": []}},
+        {"prometheusRule": {"disabled": ["KubePodCrashLooping"]}},
+        {"flowControl": {"concurrencyShares": 0}},
     ],
     ids=str,
 )
@@ -110,27 +106,13 @@ def permissions(rules: list[rendering.Object]) -> set[tuple[str, str, str]]:
     }
 
 
-def documented() -> set[tuple[str, str, str]]:
-    """Read the table of the chart's README."""
-    rows = re.findall(r"^\| ([\w.]+) \| ([\w/, ]+) \| ([a-z, ]+) \| .* \|$", README, re.MULTILINE)
-    return permissions(
-        [
-            {
-                "apiGroups": ["" if group == "core" else group],
-                "resources": resources.split(", "),
-                "verbs": verbs.split(", "),
-            }
-            for group, resources, verbs in rows
-        ],
-    )
-
-
-# What the program does, written a third time: a rule added in haste must be added here as well.
+# What the program does, written a second time: a right added in haste must be added here as well.
 NEEDED = {
-    *itertools.product([""], ["nodes", "pods", "namespaces"], ["get", "list", "watch"]),
-    *itertools.product(["scheduling.k8s.io"], ["priorityclasses"], ["get", "list", "watch"]),
-    *itertools.product([""], ["services", "replicationcontrollers"], ["get", "list", "watch"]),
-    *itertools.product(["apps"], ["replicasets", "statefulsets"], ["get", "list", "watch"]),
+    *itertools.product([""], ["nodes", "pods", "namespaces"], ["list", "watch"]),
+    *itertools.product(["scheduling.k8s.io"], ["priorityclasses"], ["list", "watch"]),
+    *itertools.product([""], ["services", "replicationcontrollers"], ["list", "watch"]),
+    *itertools.product(["apps"], ["replicasets", "statefulsets"], ["list", "watch"]),
+    ("", "pods", "get"),
     ("", "pods/binding", "create"),
     ("", "pods/status", "patch"),
     *itertools.product(["events.k8s.io"], ["events"], ["create", "patch"]),
@@ -139,13 +121,35 @@ NEEDED = {
 }
 
 
-def test_the_role_grants_what_is_needed_and_documented_and_no_more() -> None:
-    """The role, its table in the README and the program's needs are the same set."""
-    granted = permissions(rendering.cluster_rules())
+def test_the_roles_grant_what_is_needed_and_no_more() -> None:
+    """The list of rights and the program's needs are the same set, and no right is listed twice."""
+    granted = permissions(rendering.rights())
 
-    assert (NEEDED, NEEDED) == (granted, documented())
+    assert NEEDED == granted
+    assert len(granted) == sum(
+        len(right["resources"]) * len(right["verbs"]) * len(right["apiGroups"]) for right in rendering.rights()
+    )
 
 
-def test_no_rule_holds_a_wildcard() -> None:
+@pytest.mark.parametrize("right", [right for right in rendering.rights() if "if" in right], ids=str)
+def test_a_condition_names_a_setting_and_values_that_it_can_have(right: rendering.Object) -> None:
+    """A misspelt setting would grant or withhold for ever."""
+    for value in right["if"]["is"]:
+        wanted: Any = value
+        for name in reversed(right["if"]["setting"].split(".")):
+            wanted = {name: wanted}
+        read = msgspec.to_builtins(msgspec.convert(wanted, configuration.Settings))
+
+        for name in right["if"]["setting"].split("."):
+            read = read[name]
+        assert read == value
+
+
+def test_no_right_holds_a_wildcard() -> None:
     """Least privilege is spelt out."""
-    assert not any("*" in triple for triple in permissions(rendering.cluster_rules()))
+    assert not any("*" in triple for triple in permissions(rendering.rights()))
+
+
+def test_every_right_says_what_needs_it() -> None:
+    """And for which scope it is."""
+    assert all(right["need"] and right["scope"] == "cluster" for right in rendering.rights())

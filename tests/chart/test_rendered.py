@@ -1,5 +1,6 @@
 """The chart as helm renders it: every object fits the API's schema, whatever is chosen."""
 
+import json
 import pathlib
 from typing import Any
 
@@ -11,11 +12,31 @@ from tests.chart import rendering
 
 CHOICES: dict[str, rendering.Object] = {
     "defaults": {},
-    "monitored": {"serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}}},
+    "monitored": {
+        "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
+        "prometheusRule": {
+            "enabled": True,
+            "labels": {"release": "prometheus"},
+            "runbookBase": "https://wiki.example/operations",
+            "disabled": ["GraphschedLoopLag"],
+        },
+        "rbac": {"metricsReaders": [{"name": "prometheus", "namespace": "monitoring"}]},
+        "dashboard": {"enabled": True, "annotations": {"grafana_folder": "Scheduling"}},
+        "networkPolicy": {
+            "enabled": True,
+            "metricsFrom": [
+                {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}},
+            ],
+        },
+    },
+    "loopback": {"config": {"http": {"host": "127.0.0.1", "auth": "loopback"}}},
     "bare": {
         "rbac": {"create": False},
         "serviceAccount": {"create": False, "name": "given"},
         "service": {"enabled": False},
+        "flowControl": {"enabled": False},
+        "podDisruptionBudget": {"enabled": False},
+        "priorityClassName": "",
     },
     "everything": {
         "fullnameOverride": "placer",
@@ -28,7 +49,15 @@ CHOICES: dict[str, rendering.Object] = {
         "http": {"port": 12345},
         "serviceAccount": {"annotations": {"example.org/role": "x"}},
         "service": {"annotations": {"a": "b"}},
-        "priorityClassName": "system-cluster-critical",
+        "priorityClass": {"create": True, "value": 500_000_000},
+        "networkPolicy": {
+            "enabled": True,
+            "apiServerPorts": [8443],
+            "extraEgress": [{"to": [{"ipBlock": {"cidr": "10.0.0.0/8"}}]}],
+        },
+        "topologySpreadConstraints": [
+            {"maxSkew": 1, "topologyKey": "rack", "whenUnsatisfiable": "DoNotSchedule"},
+        ],
         "podAnnotations": {"a": "b"},
         "podLabels": {"team": "x"},
         "nodeSelector": {"kubernetes.io/os": "linux"},
@@ -36,6 +65,9 @@ CHOICES: dict[str, rendering.Object] = {
         "affinity": {"nodeAffinity": {}},
     },
 }
+
+CUSTOM = {"ServiceMonitor", "PrometheusRule"}
+"""Their schemas are not Kubernetes' own; they have tests of their own below."""
 
 Rendered = dict[str, list[rendering.Object]]
 
@@ -54,8 +86,12 @@ def render(changes: rendering.Object, folder: pathlib.Path) -> list[rendering.Ob
 
 
 def one(objects: list[rendering.Object], kind: str) -> Any:
-    """Return the only object of a kind."""
-    (found,) = [document for document in objects if document["kind"] == kind]
+    """Return the only object of a kind, beside those for others: a dashboard, a role for scrapes."""
+    (found,) = [
+        document
+        for document in objects
+        if document["kind"] == kind and not document["metadata"]["name"].endswith(("-dashboard", "-metrics"))
+    ]
     return found
 
 
@@ -64,15 +100,28 @@ def one(objects: list[rendering.Object], kind: str) -> Any:
 def test_every_object_fits_the_schema(rendered: Rendered, choice: str, version: str) -> None:
     """No field is unknown to the API server, in the oldest and the newest version we speak of."""
     for document in rendered[choice]:
-        if document["kind"] != "ServiceMonitor":  # a custom resource; its test is below
+        if document["kind"] not in CUSTOM:
             kubernetes_validate.validate(document, version, strict=True)
 
 
 @pytest.mark.parametrize(
     ("choice", "kinds"),
     [
-        ("defaults", "ClusterRole ClusterRoleBinding ConfigMap Deployment Service ServiceAccount"),
-        ("monitored", "ClusterRole ClusterRoleBinding ConfigMap Deployment Service ServiceAccount ServiceMonitor"),
+        (
+            "defaults",
+            (
+                "ClusterRole ClusterRoleBinding ConfigMap Deployment FlowSchema PodDisruptionBudget "
+                "PriorityLevelConfiguration Service ServiceAccount"
+            ),
+        ),
+        (
+            "monitored",
+            (
+                "ClusterRole ClusterRole ClusterRoleBinding ClusterRoleBinding ConfigMap ConfigMap Deployment "
+                "FlowSchema NetworkPolicy PodDisruptionBudget PriorityLevelConfiguration PrometheusRule Service "
+                "ServiceAccount ServiceMonitor"
+            ),
+        ),
         ("bare", "ConfigMap Deployment"),
     ],
 )
@@ -160,6 +209,119 @@ def test_the_binding_names_the_account_the_pod_runs_as(rendered: Rendered) -> No
 
         assert account == one(objects, "Deployment")["spec"]["template"]["spec"]["serviceAccountName"]
         assert subject == {"kind": "ServiceAccount", "name": account, "namespace": "graphs"}
+
+
+@pytest.mark.parametrize("choice", ["defaults", "loopback"])
+def test_the_roles_are_made_of_the_list_of_rights(rendered: Rendered, choice: str) -> None:
+    """What is rendered is what the tests without helm, and those on a real API server, read from the list."""
+    config = yaml.safe_load(one(rendered[choice], "ConfigMap")["data"]["config.yaml"])
+
+    assert rendering.rules("cluster", config) == one(rendered[choice], "ClusterRole")["rules"]
+
+
+def test_who_scrapes_may_read_metrics_and_nothing_else(rendered: Rendered) -> None:
+    """The accounts that the values name are bound to a role of their own."""
+    role, binding = (
+        next(
+            each
+            for each in rendered["monitored"]
+            if each["metadata"]["name"].endswith("-metrics") and each["kind"] == kind
+        )
+        for kind in ("ClusterRole", "ClusterRoleBinding")
+    )
+
+    assert [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}] == role["rules"]
+    assert [{"kind": "ServiceAccount", "name": "prometheus", "namespace": "monitoring"}] == binding["subjects"]
+    assert role["metadata"]["name"] == binding["roleRef"]["name"]
+
+
+def test_the_flow_schema_matches_the_account_and_its_own_level(rendered: Rendered) -> None:
+    """Every request of the account, and nobody else's, goes to the level that is made beside it."""
+    for choice in ("defaults", "everything"):
+        objects = rendered[choice]
+        spec = one(objects, "FlowSchema")["spec"]
+        ((subject,),) = [rule["subjects"] for rule in spec["rules"]]
+        account = one(objects, "ServiceAccount")["metadata"]
+
+        assert {"name": account["name"], "namespace": account["namespace"]} == subject["serviceAccount"]
+        assert spec["priorityLevelConfiguration"] == {
+            "name": one(objects, "PriorityLevelConfiguration")["metadata"]["name"]
+        }
+
+
+def test_the_network_policy_lets_through_scrapes_and_the_api_server_only(rendered: Rendered) -> None:
+    """One way in, from whom the values name; two ways out, and what the values add."""
+    spec = one(rendered["monitored"], "NetworkPolicy")["spec"]
+    given = CHOICES["monitored"]["networkPolicy"]["metricsFrom"]
+    chosen = one(rendered["everything"], "NetworkPolicy")["spec"]
+
+    assert [{"ports": [{"port": "http", "protocol": "TCP"}], "from": given}] == spec["ingress"]
+    assert [443, 6443, 53, 53] == [port["port"] for rule in spec["egress"] for port in rule["ports"]]
+    assert [{"ports": [{"port": "http", "protocol": "TCP"}]}] == chosen["ingress"]
+    assert 8443 == chosen["egress"][0]["ports"][0]["port"]
+    assert CHOICES["everything"]["networkPolicy"]["extraEgress"] == chosen["egress"][2:]
+    assert spec["podSelector"] == one(rendered["monitored"], "Deployment")["spec"]["selector"]
+
+
+def test_replicas_keep_apart_unless_told_otherwise(rendered: Rendered) -> None:
+    """By node and by zone as a wish; the user's words replace each of the two."""
+    spec = one(rendered["defaults"], "Deployment")["spec"]
+    pod = spec["template"]["spec"]
+    (term,) = pod["affinity"]["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
+    (spread,) = pod["topologySpreadConstraints"]
+    chosen = one(rendered["everything"], "Deployment")["spec"]["template"]["spec"]
+
+    assert "kubernetes.io/hostname" == term["podAffinityTerm"]["topologyKey"]
+    assert ("topology.kubernetes.io/zone", "ScheduleAnyway") == (spread["topologyKey"], spread["whenUnsatisfiable"])
+    assert spec["selector"] == term["podAffinityTerm"]["labelSelector"] == spread["labelSelector"]
+    assert {"nodeAffinity": {}} == chosen["affinity"]
+    assert CHOICES["everything"]["topologySpreadConstraints"] == chosen["topologySpreadConstraints"]
+
+
+def test_the_priority_class_is_the_clusters_or_its_own(rendered: Rendered) -> None:
+    """The pod names the class that exists."""
+    names = {choice: one(rendered[choice], "Deployment")["spec"]["template"]["spec"] for choice in CHOICES}
+    own = one(rendered["everything"], "PriorityClass")
+
+    assert "system-cluster-critical" == names["defaults"]["priorityClassName"]
+    assert own["metadata"]["name"] == names["everything"]["priorityClassName"]
+    assert 500_000_000 == own["value"]
+    assert "priorityClassName" not in names["bare"]
+
+
+def test_the_alerts_are_those_of_the_file(rendered: Rendered) -> None:
+    """Word for word, but for the links, which lead where the operators read, and for those that are left out."""
+    rule = one(rendered["monitored"], "PrometheusRule")
+    expected = yaml.safe_load((rendering.CHART / "alerts" / "graphsched.yaml").read_text())
+    for group in expected["groups"]:
+        group["rules"] = [each for each in group["rules"] if each["alert"] != "GraphschedLoopLag"]
+        for each in group["rules"]:
+            link = each["annotations"]["runbook_url"]
+            each["annotations"]["runbook_url"] = link.replace("docs/operations.md", "https://wiki.example/operations")
+
+    assert expected == rule["spec"]
+    assert {"release": "prometheus"}.items() <= rule["metadata"]["labels"].items()
+
+
+def test_the_dashboard_is_the_file(rendered: Rendered) -> None:
+    """In a ConfigMap that Grafana's sidecar finds by its label."""
+    (found,) = [each for each in rendered["monitored"] if each["metadata"]["name"].endswith("-dashboard")]
+
+    assert json.loads((rendering.CHART / "dashboards" / "graphsched.json").read_text()) == json.loads(
+        found["data"]["graphsched.json"]
+    )
+    assert "1" == found["metadata"]["labels"]["grafana_dashboard"]
+    assert {"grafana_folder": "Scheduling"} == found["metadata"]["annotations"]
+
+
+def test_a_pod_that_starts_slowly_is_not_killed(rendered: Rendered) -> None:
+    """It has a minute to listen, and the probe that kills asks what only a restart helps."""
+    (container,) = one(rendered["defaults"], "Deployment")["spec"]["template"]["spec"]["containers"]
+    startup, liveness = container["startupProbe"], container["livenessProbe"]
+
+    assert 60 == startup["periodSeconds"] * startup["failureThreshold"]
+    assert "/livez" == startup["httpGet"]["path"] == liveness["httpGet"]["path"]
+    assert "/readyz" == container["readinessProbe"]["httpGet"]["path"]
 
 
 def test_helm_refuses_a_wrong_value(tmp_path: pathlib.Path) -> None:

@@ -49,3 +49,42 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- $base := dict "schedulerName" .Values.schedulerName "http" $http -}}
 {{- mergeOverwrite $base (deepCopy .Values.config) | toYaml -}}
 {{- end -}}
+
+{{- define "graphsched.priorityClassName" -}}
+{{- if .Values.priorityClass.create -}}
+{{- include "graphsched.fullname" . -}}
+{{- else -}}
+{{- .Values.priorityClassName -}}
+{{- end -}}
+{{- end -}}
+
+{{/* What the user says, or replicas on different nodes: a wish, so that one node is enough. */}}
+{{- define "graphsched.affinity" -}}
+{{- if .Values.affinity -}}
+{{- toYaml .Values.affinity -}}
+{{- else -}}
+podAntiAffinity:
+  preferredDuringSchedulingIgnoredDuringExecution:
+    - weight: 100
+      podAffinityTerm:
+        topologyKey: kubernetes.io/hostname
+        labelSelector:
+          matchLabels:
+            {{- include "graphsched.selectorLabels" . | nindent 12 }}
+{{- end -}}
+{{- end -}}
+
+{{/* What the user says, or replicas in different zones, those of one revision among themselves. */}}
+{{- define "graphsched.spread" -}}
+{{- if .Values.topologySpreadConstraints -}}
+{{- toYaml .Values.topologySpreadConstraints -}}
+{{- else -}}
+- maxSkew: 1
+  topologyKey: topology.kubernetes.io/zone
+  whenUnsatisfiable: ScheduleAnyway
+  labelSelector:
+    matchLabels:
+      {{- include "graphsched.selectorLabels" . | nindent 6 }}
+  matchLabelKeys: [pod-template-hash]
+{{- end -}}
+{{- end -}}

@@ -55,7 +55,7 @@ def explained() -> Iterator[tuple[str, Any, str]]:
     yield from _walk(yaml.compose(text), yaml.safe_load(text), text.splitlines(), "")
 
 
-def _walk(node: yaml.Node, default: Any, lines: list[str], prefix: str) -> Iterator[tuple[str, Any, str]]:
+def _walk(node: yaml.Node | None, default: Any, lines: list[str], prefix: str) -> Iterator[tuple[str, Any, str]]:
     if not isinstance(node, yaml.MappingNode):
         raise TypeError(f"values.yaml: {prefix or 'the whole'} is no mapping")
     for key, value in node.value:

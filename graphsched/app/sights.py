@@ -84,7 +84,7 @@ class Sights:
         meters.set_inbox(parts.inbox.rows)
         for source in self._sources:
             state = source.state
-            meters.set_event_age(state.source, state.silent_s)
+            meters.watches.set_event_age(state.source, state.silent_s)
 
     async def explain(self, pod: str) -> object | None:
         """Why the pod `namespace/name` is where it is, or waits; None when there is no such pod."""

@@ -103,7 +103,7 @@ def build(
     meters = metrics.Metrics(profile=settings.scheduler_name, version=graphsched.__version__)
     inbox = inboxes.Inbox()
     reflectors = tuple(
-        reflector.Reflector(resource, client=api, inbox=inbox, clock=clock, observer=meters, rng=rng)
+        reflector.Reflector(resource, client=api, inbox=inbox, clock=clock, observer=meters.watches, rng=rng)
         for resource in resources.ALL
     )
     for each in reflectors:

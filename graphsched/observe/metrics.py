@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 import prometheus_client
 from prometheus_client import registry as registries
 
-from graphsched.observe import series
+from graphsched.observe import series, watching
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -50,6 +50,7 @@ class Metrics:
         registry: Holds exactly these metrics and the process's own.
         declared: All metrics in order of declaration.
         profile: The scheduler name that `profile` labels carry.
+        watches: Those about the watches of the API server.
     """
 
     def __init__(self, *, profile: str, version: str) -> None:
@@ -292,51 +293,7 @@ class Metrics:
         )
 
     def _declare_watches(self) -> None:
-        self._watch_events = series.Family(
-            self._counter(
-                "graphsched_watch_events_total",
-                "Events read from watches of the API server, by resource and type (ADDED, MODIFIED, DELETED, "
-                "BOOKMARK, ERROR).",
-                "resource",
-                "type",
-            ),
-            2,
-        )
-        self._relists = series.Family(
-            self._counter(
-                "graphsched_watch_relists_total",
-                "Times a resource was listed in full, by reason: start, expired (the server forgot our position) or "
-                "resync (asked for by the graph).",
-                "resource",
-                "reason",
-            ),
-            2,
-        )
-        self._watch_failures = series.Family(
-            self._counter(
-                "graphsched_watch_failures_total",
-                "Lists and watches that ended by an error and were tried again, by resource.",
-                "resource",
-            ),
-            1,
-        )
-        self._invalid = series.Family(
-            self._counter(
-                "graphsched_watch_invalid_objects_total",
-                "Objects that could not be understood; the last good version of each is kept.",
-                "resource",
-            ),
-            1,
-        )
-        self._event_age = series.Family(
-            self._gauge(
-                "graphsched_watch_last_event_age_seconds",
-                "Seconds since a resource's watch last delivered anything, bookmarks included (they come about once a "
-                "minute).",
-                "resource",
-            ),
-            1,
-        )
+        self.watches = watching.Watches(self._counter, self._gauge)
         self._inbox_rows = self._gauge(
             "graphsched_inbox_rows",
             "Changes that wait to be applied to the graph.",
@@ -371,8 +328,7 @@ class Metrics:
 
     def expect(self, resource: str) -> None:
         """A resource will be followed: what may go wrong with it reads zero from now on."""
-        self._watch_failures[resource,].inc(0)
-        self._invalid[resource,].inc(0)
+        self.watches.expect(resource)
         self._patches[f"watch/{resource}", "refused"].inc(0)
 
     def attempt(self, result: Result, seconds: float) -> None:
@@ -421,22 +377,6 @@ class Metrics:
     def condition(self, outcome: str) -> None:
         """A PodScheduled condition was written, unchanged, or failed."""
         self._conditions[outcome,].inc()
-
-    def watch_event(self, resource: str, kind: str, count: int = 1) -> None:
-        """A watch delivered `count` events of one type."""
-        self._watch_events[resource, kind].inc(count)
-
-    def relist(self, resource: str, reason: str) -> None:
-        """A resource is listed in full."""
-        self._relists[resource, reason].inc()
-
-    def watch_failure(self, resource: str) -> None:
-        """A list or a watch ended by an error."""
-        self._watch_failures[resource,].inc()
-
-    def invalid(self, resource: str, count: int = 1) -> None:
-        """Objects could not be understood."""
-        self._invalid[resource,].inc(count)
 
     def loop_lag(self, seconds: float) -> None:
         """A timer of the main loop fired `seconds` late."""
@@ -491,10 +431,6 @@ class Metrics:
     def set_inbox(self, rows: int) -> None:
         """Rows that wait to be applied."""
         self._inbox_rows.set(rows)
-
-    def set_event_age(self, resource: str, seconds: float) -> None:
-        """Seconds since the watch of `resource` last delivered anything."""
-        self._event_age[resource,].set(seconds)
 
     def render(self) -> bytes:
         """The text of a scrape, `CONTENT_TYPE`, freshly read."""

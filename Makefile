@@ -41,6 +41,17 @@ test: setup ## Run the tests that need no control plane (minutes, no Go)
 test-cluster: setup ## Run the tests on a real control plane (builds it once)
 	@$(PY) -m pytest -m cluster $(PYTEST_ARGS)
 
+# The ends of the supported range; the version in between is that of test-cluster.
+OTHER_VERSIONS := v1.34.4 v1.37.2
+
+.PHONY: test-versions
+test-versions: setup ## Run the tests of the live scheduler on the oldest and newest supported Kubernetes (builds each once)
+	@for version in $(OTHER_VERSIONS); do \
+		echo "=== Kubernetes $$version"; \
+		GRAPHSCHED_KUBERNETES=$$version $(PY) -m pytest -m cluster tests/controlplane/test_harness.py \
+			tests/contract tests/cluster tests/cases $(PYTEST_ARGS) || exit 1; \
+	done
+
 .PHONY: oracle
 oracle: setup ## Build the oracle, kube-scheduler's plugins behind evaluate's contract
 	@$(PY) -m tests.oracle.program

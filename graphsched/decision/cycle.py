@@ -51,8 +51,8 @@ class Decider:
         if refused is not None:
             return _nowhere(graph, pod, _whole(graph, refused))
         found = self.classes.get(graph, pod.spec)
-        crowded = _with_nominated(graph, pod)
-        allowed = self._narrowed(graph, pod, self._outside(graph, pod, crowded))
+        subject, crowded = self._subject(graph, pod), _with_nominated(graph, pod)
+        allowed = self._narrowed(graph, pod, self._outside(graph, pod, subject, crowded))
         mask = found.mask if allowed is None else found.mask & allowed
         feasible = int(np.count_nonzero(mask))
         if not feasible:
@@ -63,7 +63,7 @@ class Decider:
             failed = self._scoring_error(pod)
             if failed is not None:
                 return _nowhere(graph, pod, _whole(graph, failed))
-        extra = self._company(graph, pod, mask)
+        extra = {} if unscored else self._company(graph, subject, mask)
         ranking = found.ranking if allowed is None and not extra else found.within(graph, mask, _sum(extra))
         if row < 0 or not mask[row]:
             row = int(ranking.key.argmax())
@@ -113,13 +113,14 @@ class Decider:
         diagnosis = None if best else self._diagnosis(graph, pod, attributed)
         return trace.Evaluation(pod.key, graph.generation, verdicts, None, best, diagnosis)
 
-    def _outside(self, graph: view.View, pod: pods.Pod, crowded: dict[str, view.View]) -> trace.Mask | None:
+    def _outside(
+        self, graph: view.View, pod: pods.Pod, subject: check.Subject, crowded: dict[str, view.View]
+    ) -> trace.Mask | None:
         """Bool a row: what the checks outside the class allow; None when they allow every node."""
         spec = pod.spec
         concerned = bool(spec.spread) or neighbours.concerns(graph, spec, pod.namespace, pod.labels)
         if not concerned and not crowded and not self._hard_by_default:
             return None
-        subject = self._subject(graph, pod)
         concerned = concerned or bool(subject.default_spread)
         allowed = graph.columns.live.copy()
         if concerned:
@@ -142,9 +143,8 @@ class Decider:
         mask = _Narrowed(pinned, pod.nominated, by="").within(graph)
         return mask if allowed is None else allowed & mask
 
-    def _company(self, graph: view.View, pod: pods.Pod, passed: trace.Mask) -> dict[str, trace.Scores]:
+    def _company(self, graph: view.View, subject: check.Subject, passed: trace.Mask) -> dict[str, trace.Scores]:
         """Plugin → weighted score a row, of the scores that look at other pods and do not skip."""
-        subject = self._subject(graph, pod)
         found: dict[str, trace.Scores] = {}
         for each in self._companies:
             score = each.score(graph, subject, passed)
@@ -195,7 +195,7 @@ class Decider:
                 by_plugin[each.plugin] = (
                     scores.normalise(raw, greatest, each.normalised) * self.settings.weights[each.plugin]
                 )
-        return {**by_plugin, **self._company(graph, pod, passed)}
+        return {**by_plugin, **self._company(graph, subject, passed)}
 
     def _scoring_error(self, pod: pods.Pod) -> status.Status | None:
         """What keeps nodes from being scored; kube-scheduler finds it only where it has several to choose from."""

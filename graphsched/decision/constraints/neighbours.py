@@ -83,10 +83,11 @@ class InterPodAffinity:
         hits = graph.crowd.owned(owners.Kind.REQUIRED_ANTI_AFFINITY, subject.namespace, subject.labels)
         by_key: dict[str, trace.Scores] = {}
         for hit in hits:
-            sums = domains.of(graph, hit.topology_key).sums(hit.counts)
-            by_key[hit.topology_key] = by_key.get(hit.topology_key, np.zeros(1, np.int64)) + sums
-        for key, sums in by_key.items():
-            mask |= domains.of(graph, key).spread(sums) > 0
+            owned = by_key.get(hit.topology_key)
+            by_key[hit.topology_key] = hit.counts if owned is None else owned + hit.counts
+        for key, counts in by_key.items():
+            places = domains.of(graph, key)
+            mask |= places.spread(places.sums(counts)) > 0
         return mask
 
 

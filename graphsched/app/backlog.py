@@ -17,7 +17,7 @@ when it is placed the next is released, when it is refused the others would have
 what refused it too. So one freed slot costs one decision per group, whatever the number of pods.
 
 Invariant: a pod that was added and not removed is in exactly one pool. Bounds: some 500 bytes a pod; one waiting round
-of news, itself bounded (`hints.News`).
+of news, itself bounded (`tidings.News`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from __future__ import annotations
 import collections
 from collections.abc import Iterator
 
-from graphsched.app import backoff, hints, parking
+from graphsched.app import backoff, hints, parking, tidings
 from graphsched.base.values import keys, pods
 
 LEFTOVER_CHECK_S = 30.0
@@ -54,12 +54,12 @@ class Backlog:
         self._errors = backoff.Waiting()
         self._groups: dict[parking.GroupKey, parking.Group] = {}
         self._leftovers_due = float("-inf")
-        self._news = hints.News()
+        self._news = tidings.News()
         self._round: list[parking.GroupKey] = []
-        self._round_news = hints.News()
+        self._round_news = tidings.News()
         self._turn = 0
-        self._history: collections.deque[hints.News] = collections.deque(maxlen=NEWS_KEPT)
-        self.moves: collections.Counter[tuple[str, hints.Event]] = collections.Counter()
+        self._history: collections.deque[tidings.News] = collections.deque(maxlen=NEWS_KEPT)
+        self.moves: collections.Counter[tuple[str, tidings.Event]] = collections.Counter()
 
     # ── the pods ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -96,7 +96,7 @@ class Backlog:
         self._serial += 1
         entry = self._entries[pod.key] = parking.Entry(pod, self._serial, added=now, since=now)
         self._counts[entry.pool] += 1
-        self._enter(entry, parking.Pool.GATED if pod.gates else parking.Pool.ACTIVE, hints.Event.POD_ADDED)
+        self._enter(entry, parking.Pool.GATED if pod.gates else parking.Pool.ACTIVE, tidings.Event.POD_ADDED)
         return entry
 
     def update(self, pod: pods.Pod, now: float) -> None:
@@ -110,7 +110,7 @@ class Backlog:
             self._pass_on(entry, now)
         if entry.pool is parking.Pool.GATED and not pod.gates:
             entry.added = entry.since = now
-            self._enter(entry, parking.Pool.ACTIVE, hints.Event.POD_UNGATED)
+            self._enter(entry, parking.Pool.ACTIVE, tidings.Event.POD_UNGATED)
         elif entry.pool is parking.Pool.DECIDING:
             entry.changed = entry.changed or before
         elif entry.pool is parking.Pool.UNSCHEDULABLE:
@@ -118,9 +118,9 @@ class Backlog:
             if event is not None:
                 self._requeue(entry, event, now)
             elif parking.group_key(entry) != entry.group:
-                self._enter(entry, parking.Pool.UNSCHEDULABLE, hints.Event.POD_UPDATED)
+                self._enter(entry, parking.Pool.UNSCHEDULABLE, tidings.Event.POD_UPDATED)
         elif before.priority != pod.priority and entry.pool is not parking.Pool.BINDING:
-            self._enter(entry, entry.pool, hints.Event.POD_UPDATED)
+            self._enter(entry, entry.pool, tidings.Event.POD_UPDATED)
 
     def remove(self, key: keys.VertexKey, now: float) -> parking.Entry | None:
         """A pod is gone, bound, or no business of ours any more; returns what was known of it."""
@@ -144,7 +144,7 @@ class Backlog:
             key = self._backoff.take()
             if key is None:
                 return None
-            self.moves["active", hints.Event.BACKOFF_SKIPPED] += 1
+            self.moves["active", tidings.Event.BACKOFF_SKIPPED] += 1
         entry = self._entries[key]
         self._settle(entry, parking.Pool.DECIDING)
         entry.attempts += 1
@@ -191,7 +191,7 @@ class Backlog:
         else:
             # Its labels or namespace had a part in it, so its siblings may fare better.
             self._pass_on(entry, now)
-        self._enter(entry, parking.Pool.UNSCHEDULABLE, hints.Event.FAILURE)
+        self._enter(entry, parking.Pool.UNSCHEDULABLE, tidings.Event.FAILURE)
 
     def failed(self, entry: parking.Entry, now: float, *, refused: bool = False, at_least_s: float = 0.0) -> None:
         """An error ended the try; it is repeated after a penalty, whatever happens.
@@ -211,12 +211,12 @@ class Backlog:
             entry.end = max(entry.end, backoff.align(now + at_least_s))
         self._pass_on(entry, now)
         self._enter(
-            entry, parking.Pool.ERRORS if self._backs_off(entry, now) else parking.Pool.ACTIVE, hints.Event.FAILURE
+            entry, parking.Pool.ERRORS if self._backs_off(entry, now) else parking.Pool.ACTIVE, tidings.Event.FAILURE
         )
 
     # ── what wakes ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def tell(self, news: hints.News) -> None:
+    def tell(self, news: tidings.News) -> None:
         """Take note of what changed; `ask` acts on it."""
         if not news:
             return
@@ -233,7 +233,7 @@ class Backlog:
             Whether there is more to ask: the work is cut into rounds so that no turn of the loop gets long.
         """
         if not self._round and self._news:
-            self._round_news, self._news = self._news, hints.News()
+            self._round_news, self._news = self._news, tidings.News()
             everybody = self._round_news.beyond_company
             self._round = [
                 key for key, group in self._groups.items() if everybody or not hints.COMPANY.isdisjoint(group.plugins)
@@ -253,11 +253,11 @@ class Backlog:
         """Let those go whose penalty is over, and those that were refused too long ago."""
         for waiting in (self._backoff, self._errors):
             for key in waiting.take_due(now):
-                self._enter(self._entries[key], parking.Pool.ACTIVE, hints.Event.BACKOFF_OVER)
+                self._enter(self._entries[key], parking.Pool.ACTIVE, tidings.Event.BACKOFF_OVER)
         if now >= self._leftovers_due:
             self._leftovers_due = now + LEFTOVER_CHECK_S
             for entry in list(self._old(now - self._leftover_s)):
-                self._requeue(entry, hints.Event.LEFTOVER, now)
+                self._requeue(entry, tidings.Event.LEFTOVER, now)
 
     def next_due(self) -> float | None:
         """When `tick` next has something to do; None while nobody waits for time to pass."""
@@ -291,7 +291,7 @@ class Backlog:
     def _backs_off(self, entry: parking.Entry, now: float) -> bool:
         return entry.end >= backoff.align(now)
 
-    def _missed(self, entry: parking.Entry, room: hints.Room | None) -> hints.Event | None:
+    def _missed(self, entry: parking.Entry, room: hints.Room | None) -> tidings.Event | None:
         """The event that happened while the pod was being decided and may have changed the answer."""
         if entry.changed is not None:
             event = hints.own_hint(entry.plugins, entry.changed, entry.pod)
@@ -299,18 +299,18 @@ class Backlog:
                 return event
         count = self._turn - entry.popped
         if count > len(self._history):
-            return hints.Event.FAILURE
+            return tidings.Event.FAILURE
         for news in list(self._history)[len(self._history) - count :]:
             event = hints.hint(entry.plugins, news, entry.pod, room)
             if event is not None:
                 return event
         return None
 
-    def _requeue(self, entry: parking.Entry, event: hints.Event, now: float) -> None:
+    def _requeue(self, entry: parking.Entry, event: tidings.Event, now: float) -> None:
         late = self._backs_off(entry, now) and not entry.pending
         self._enter(entry, parking.Pool.BACKOFF if late else parking.Pool.ACTIVE, event)
 
-    def _release(self, key: parking.GroupKey, event: hints.Event, now: float) -> None:
+    def _release(self, key: parking.GroupKey, event: tidings.Event, now: float) -> None:
         """Let the first of the group try on behalf of all; it stays their envoy until something became of it."""
         group = self._groups[key]
         entry = self._entries[next(iter(group.members))]
@@ -349,9 +349,9 @@ class Backlog:
         """The envoy will not answer for its group, or answered well: the next one goes."""
         key = self._retire(entry)
         if key is not None:
-            self._release(key, hints.Event.SIBLING, now)
+            self._release(key, tidings.Event.SIBLING, now)
 
-    def _enter(self, entry: parking.Entry, pool: parking.Pool, event: hints.Event) -> None:
+    def _enter(self, entry: parking.Entry, pool: parking.Pool, event: tidings.Event) -> None:
         """Move the pod into a pool, from whichever it is in."""
         self._leave(entry)
         self._settle(entry, pool)

@@ -1,6 +1,6 @@
 """Which pods came, went and changed their labels, for those that wait because of the company on the nodes.
 
-Comes in: pods before and after a change, from `hints.News`. Goes out: whether a change may flip a term of a waiting
+Comes in: pods before and after a change, from `tidings.News`. Goes out: whether a change may flip a term of a waiting
 pod, or a term of somebody who left. Pods that no term can tell apart (namespace, labels) are noted once, so a workload
 of a thousand replicas is one entry.
 

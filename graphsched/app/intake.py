@@ -20,7 +20,7 @@ import typing
 import msgspec
 
 from graphsched.action import conditions, dispatch, events
-from graphsched.app import backlog, hints, promises
+from graphsched.app import backlog, promises, tidings
 from graphsched.base.values import keys, nodes, pods
 from graphsched.explain import refusals
 from graphsched.graph import delta, store as stores
@@ -81,7 +81,7 @@ class Intake:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self.counts: collections.Counter[str] = collections.Counter()
-        self._news = hints.News()
+        self._news = tidings.News()
         self._kept: list[promises.Promise] = []
 
     def absorb(self, now: float) -> None:
@@ -92,7 +92,7 @@ class Intake:
             kept, self._kept = self._kept, []
             self._parts.promises.end(kept)
         if self._news:
-            news, self._news = self._news, hints.News()
+            news, self._news = self._news, tidings.News()
             self._parts.backlog.tell(news)
 
     def _take(self, patch: delta.Patch, now: float) -> None:

@@ -20,7 +20,7 @@ from collections.abc import Callable
 import msgspec
 
 from graphsched.action import bind, conditions
-from graphsched.app import hints, intake, parking, promises, rooms
+from graphsched.app import hints, intake, parking, promises, rooms, tidings
 from graphsched.base.kit import clock as clocks, tasks
 from graphsched.base.values import keys, status
 from graphsched.decision import cycle, trace
@@ -200,7 +200,7 @@ class Loop:
         parts.backlog.placed(entry, began)
         if pod.nominated not in {"", decision.node}:
             # The room that was kept for it is for others now; the watch, later on, shows no more than the promise kept.
-            news = hints.News()
+            news = tidings.News()
             news.left(pod, pod.nominated)
             parts.backlog.tell(news)
         after = parts.conditions.hold(pod.key)
@@ -233,7 +233,7 @@ class Loop:
 
     def settle(self, now: float) -> None:
         """Act on the outcomes that have become known."""
-        news = hints.News()
+        news = tidings.News()
         for outcome in self._parts.dispatcher.fetch():
             order = outcome.order
             tried = self._tries.pop(order.pod.key)

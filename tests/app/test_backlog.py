@@ -4,13 +4,13 @@ import typing
 
 import pytest
 
-from graphsched.app import backlog, backoff, hints, parking
+from graphsched.app import backlog, backoff, parking, tidings
 from graphsched.base.values import nodes, pods
 from tests import builders
 
 FIT = ("NodeResourcesFit",)
 Pool = parking.Pool
-Event = hints.Event
+Event = tidings.Event
 BIG = builders.make_pod("big").cpu("64").build().spec
 SMALL = builders.make_pod("small").cpu("1").build().spec
 
@@ -21,16 +21,16 @@ def pod(name: str, *, spec: pods.Spec = SMALL, priority: int = 0, **more: typing
     return pods.Pod(made.key, made.uid, spec=spec, priority=priority, **more)
 
 
-def freed(node: str = "n1") -> hints.News:
+def freed(node: str = "n1") -> tidings.News:
     """News that a pod left the node."""
-    news = hints.News()
+    news = tidings.News()
     news.left(pod("old"), node)
     return news
 
 
-def added(name: str = "n2") -> hints.News:
+def added(name: str = "n2") -> tidings.News:
     """News of a node with room for everybody."""
-    news = hints.News()
+    news = tidings.News()
     news.node(None, nodes.Node(name, allocatable=(("cpu", 1_000_000), ("pods", 1000))))
     return news
 
@@ -94,7 +94,7 @@ def test_a_refused_pod_sleeps_until_news_that_may_help() -> None:
     queue = backlog.Backlog()
     queue.add(pod("a"), 0.0)
     refuse(queue, 0.0)
-    news = hints.News()
+    news = tidings.News()
     news.node(nodes.Node("n1"), nodes.Node("n1", labels=(("a", "b"),)))
     queue.tell(news)
     queue.ask(100.0)
@@ -410,7 +410,7 @@ def test_what_an_envoy_learns_holds_for_its_siblings(first: tuple[str, ...], the
     for name in "abc":
         queue.add(pod(name), 0.0)
     assert ["a", "b", "c"] == refuse(queue, 0.0, first)
-    news = hints.News()
+    news = tidings.News()
     tainted = nodes.Node("n1", labels=(("zone", "a"),), taints=(nodes.Taint("k", "v", "NoSchedule"),))
     news.node(tainted, nodes.Node("n1"))
     queue.tell(news)
@@ -448,7 +448,7 @@ def test_news_of_company_are_for_those_who_read_them() -> None:
     queue.add(pod("lonely", spec=near), 0.0)
     refuse(queue, 0.0, ("InterPodAffinity",))
     friend = builders.make_pod("db").label("app", "db")
-    news = hints.News()
+    news = tidings.News()
     news.pod(friend.build(), friend.node("n1").build())
     queue.tell(news)
     queue.ask(100.0)

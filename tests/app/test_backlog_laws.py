@@ -4,7 +4,7 @@ import hypothesis
 import hypothesis.strategies as st
 from hypothesis import stateful
 
-from graphsched.app import backlog, backoff, hints, parking
+from graphsched.app import backlog, backoff, parking, tidings
 from graphsched.base.values import keys, nodes, pods
 
 Pool = parking.Pool
@@ -92,7 +92,7 @@ class Queue(stateful.RuleBasedStateMachine):
     @stateful.rule(kind=st.sampled_from(("freed", "node", "taint")), at_once=st.booleans())
     def news(self, kind: str, at_once: bool) -> None:
         """Something happens in the cluster."""
-        news = hints.News()
+        news = tidings.News()
         node = nodes.Node("n1", allocatable=(("cpu", 2500), ("pods", 10)))
         if kind == "freed":
             news.left(pods.Pod(keys.pod_key("d", "old")), "n1")

@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from graphsched.app import encounters, hints
+from graphsched.app import encounters, hints, tidings
 from graphsched.base.values import nodes, pods
 from tests import builders
 
-Event = hints.Event
+Event = tidings.Event
 NODE = builders.make_node("n1")
 POD = builders.make_pod("web").cpu("2")
 PLUGINS = (
@@ -28,16 +28,16 @@ PLUGINS = (
 )
 
 
-def changed(before: builders.NodeBuilder | None, after: builders.NodeBuilder) -> hints.News:
+def changed(before: builders.NodeBuilder | None, after: builders.NodeBuilder) -> tidings.News:
     """News of one node."""
-    news = hints.News()
+    news = tidings.News()
     news.node(None if before is None else before.build(), after.build())
     return news
 
 
-def moved(before: builders.PodBuilder, after: builders.PodBuilder | None, *, assumed: str = "") -> hints.News:
+def moved(before: builders.PodBuilder, after: builders.PodBuilder | None, *, assumed: str = "") -> tidings.News:
     """News of one pod."""
-    news = hints.News()
+    news = tidings.News()
     news.pod(before.build(), None if after is None else after.build(), assumed=assumed)
     return news
 
@@ -170,7 +170,7 @@ TABLE = [
 
 @pytest.mark.parametrize(("plugin", "pod", "news", "event"), TABLE)
 def test_a_refusal_is_reconsidered_on(
-    plugin: str, pod: builders.PodBuilder, news: hints.News, event: hints.Event | None
+    plugin: str, pod: builders.PodBuilder, news: tidings.News, event: tidings.Event | None
 ) -> None:
     """One row of the table."""
     built = pod.build()
@@ -232,7 +232,7 @@ COMPANY = [
 
 @pytest.mark.parametrize(("name", "pod", "news", "event"), COMPANY, ids=[row[0] for row in COMPANY])
 def test_company_is_reconsidered_on(
-    name: str, pod: builders.PodBuilder, news: hints.News, event: hints.Event | None
+    name: str, pod: builders.PodBuilder, news: tidings.News, event: tidings.Event | None
 ) -> None:
     """A pod that comes, goes or changes its labels wakes those whose terms, or whose keeper's terms, it flips."""
     assert event == hints.hint(("InterPodAffinity",), news, pod.build(), None), name
@@ -281,7 +281,7 @@ SPREADING = [
 
 @pytest.mark.parametrize(("name", "pod", "news", "event"), SPREADING, ids=[row[0] for row in SPREADING])
 def test_spreading_is_reconsidered_on(
-    name: str, pod: builders.PodBuilder, news: hints.News, event: hints.Event | None
+    name: str, pod: builders.PodBuilder, news: tidings.News, event: tidings.Event | None
 ) -> None:
     """What may change a count, the least of them, or who is counted at all."""
     assert event == hints.hint(("PodTopologySpread",), news, pod.build(), None), name
@@ -289,10 +289,10 @@ def test_spreading_is_reconsidered_on(
 
 @pytest.mark.parametrize(("node", "event"), [(IN_ZONE, Event.NODE_GONE), (NODE, None)], ids=["in a domain", "in none"])
 def test_a_node_that_goes_may_take_the_emptiest_domain_with_it(
-    node: builders.NodeBuilder, event: hints.Event | None
+    node: builders.NodeBuilder, event: tidings.Event | None
 ) -> None:
     """Then others are no longer too far ahead."""
-    news = hints.News()
+    news = tidings.News()
     news.gone(node.build())
 
     assert news
@@ -305,7 +305,7 @@ def test_an_arrival_is_told_once_however_it_came() -> None:
     bound = OLD_WEB.node("n1")
     for news in (moved(OLD_WEB, bound), moved(OLD_WEB, bound, assumed="n1"), moved(bound.uid("x"), bound)):
         assert [("default", (("app", "web"),))] == list(news.company.arrived)
-    fresh = hints.News()
+    fresh = tidings.News()
     fresh.pod(None, bound.build())
     assert fresh.company.arrived
     assert not moved(bound, bound.label("x", "y")).company.arrived
@@ -313,7 +313,7 @@ def test_an_arrival_is_told_once_however_it_came() -> None:
 
 def test_more_encounters_than_are_looked_at_are_a_yes() -> None:
     """And the notes stay bounded."""
-    news, more = hints.News(), hints.News()
+    news, more = tidings.News(), tidings.News()
     for number in range(2 * encounters.KINDS_MAX):
         more.pod(DB.label("n", str(number)).node("n1").build(), None)
     news.merge(more)
@@ -381,7 +381,7 @@ def test_a_pod_frees_the_node_it_counted_on(
     ],
 )
 def test_its_own_update_wakes_a_pod(
-    plugin: str, change: Callable[[builders.PodBuilder], builders.PodBuilder], event: hints.Event | None
+    plugin: str, change: Callable[[builders.PodBuilder], builders.PodBuilder], event: tidings.Event | None
 ) -> None:
     """A smaller request, a new toleration, a new label count for the plugins that read them."""
     assert event == hints.own_hint((plugin,), POD.build(), change(POD).build())
@@ -389,13 +389,13 @@ def test_its_own_update_wakes_a_pod(
 
 def test_news_stay_bounded() -> None:
     """However long nobody asks, no list gets longer than its bound, and past it every doubt is a yes."""
-    news, more = hints.News(), hints.News()
+    news, more = tidings.News(), tidings.News()
     small = nodes.Node("small")
-    for number in range(hints.PAIRS_MAX):
+    for number in range(tidings.PAIRS_MAX):
         more.node(None, nodes.Node(f"n{number}"))
     for _ in range(5):
         news.merge(more)
     news.node(None, small)
 
-    assert hints.PAIRS_MAX + 1 == len(news.added[: hints.PAIRS_MAX + 1])
+    assert tidings.PAIRS_MAX + 1 == len(news.added[: tidings.PAIRS_MAX + 1])
     assert Event.NODE_ADDED == hints.hint(("NodeResourcesFit",), news, POD.build(), None)

@@ -83,8 +83,10 @@ class InterPodAffinity:
         hits = graph.crowd.owned(owners.Kind.REQUIRED_ANTI_AFFINITY, subject.namespace, subject.labels)
         by_key: dict[str, trace.Scores] = {}
         for hit in hits:
-            owned = by_key.get(hit.topology_key)
-            by_key[hit.topology_key] = hit.counts if owned is None else owned + hit.counts
+            counts = hit.counts.astype(np.int64)
+            if hit.topology_key in by_key:
+                counts += by_key[hit.topology_key]
+            by_key[hit.topology_key] = counts
         for key, counts in by_key.items():
             places = domains.of(graph, key)
             mask |= places.spread(places.sums(counts)) > 0

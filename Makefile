@@ -45,7 +45,7 @@ test-cluster: setup ## Run the tests on a real control plane (builds it once)
 OTHER_VERSIONS := v1.34.4 v1.37.2
 
 .PHONY: test-versions
-test-versions: setup ## Run the tests of the live scheduler on the oldest and newest supported Kubernetes (builds each once)
+test-versions: setup ## Run the live tests on the oldest and newest Kubernetes supported (builds each once)
 	@for version in $(OTHER_VERSIONS); do \
 		echo "=== Kubernetes $$version"; \
 		GRAPHSCHED_KUBERNETES=$$version $(PY) -m pytest -m cluster tests/controlplane/test_harness.py \

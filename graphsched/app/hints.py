@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from graphsched.app import tidings
+from graphsched.app import encounters, tidings
 from graphsched.base.values import nodes, pods
 from graphsched.decision import names
 

@@ -63,7 +63,7 @@ class Decider:
             failed = self._scoring_error(pod)
             if failed is not None:
                 return _nowhere(graph, pod, _whole(graph, failed))
-        extra = {} if unscored else self._company(graph, subject, mask)
+        extra = {} if feasible == 1 else self._company(graph, subject, mask)
         ranking = found.ranking if allowed is None and not extra else found.within(graph, mask, _sum(extra))
         if row < 0 or not mask[row]:
             row = int(ranking.key.argmax())

@@ -84,6 +84,15 @@ ConfigOption = Annotated[
     str,
     typer.Option("--config", metavar="FILE", help="Settings, see docs/configuration.md.", show_default=False),
 ]
+TokenFileOption = Annotated[
+    str,
+    typer.Option("--token-file", metavar="FILE", help="A bearer token for that scheduler.", show_default=False),
+]
+CaFileOption = Annotated[
+    str,
+    typer.Option("--ca-file", metavar="FILE", help="Certificates to trust it by, in PEM format.", show_default=False),
+]
+InsecureOption = Annotated[bool, typer.Option("--insecure-skip-tls-verify", help="Take any certificate of it.")]
 DebugOption = Annotated[bool, typer.Option("--debug", help="Show the traceback of a bug of this program.")]
 
 
@@ -252,6 +261,9 @@ def explain(
         str,
         typer.Option("--server", metavar="URL", help="A running scheduler's address, asked when no paths are given."),
     ] = "http://127.0.0.1:10260",
+    token_file: TokenFileOption = "",
+    ca_file: CaFileOption = "",
+    insecure: InsecureOption = False,
     output: OutputOption = terminal.Output.TABLE,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Name nodes for every reason.")] = False,
     simulate: Annotated[bool, typer.Option("--simulate", help="Place all pending pods of the files first.")] = False,
@@ -263,13 +275,13 @@ def explain(
     """
 
     def call() -> int:
-        from graphsched.app import explain_cmd
+        from graphsched.app import asking, explain_cmd
 
         return explain_cmd.command(
             explain_cmd.Options(
                 pod=pod,
                 paths=tuple(paths or ()),
-                server=server,
+                server=asking.Server(url=server, token_file=token_file, ca_file=ca_file, insecure=insecure),
                 output=output,
                 verbose=verbose,
                 simulate=simulate,
@@ -305,6 +317,9 @@ def snapshot(
             show_default=False,
         ),
     ] = "",
+    token_file: TokenFileOption = "",
+    ca_file: CaFileOption = "",
+    insecure: InsecureOption = False,
 ) -> Call:
     """Capture what a scheduler sees of a cluster into one file: JSON lines that simulate, explain and evaluate read.
 
@@ -313,7 +328,7 @@ def snapshot(
     """
 
     def call() -> int:
-        from graphsched.app import snapshot as program
+        from graphsched.app import asking, snapshot as program
 
         return program.command(
             program.Options(
@@ -321,7 +336,7 @@ def snapshot(
                 kubeconfig=kubeconfig,
                 context=context,
                 from_scheduler=from_scheduler,
-                server=server,
+                server=asking.Server(url=server, token_file=token_file, ca_file=ca_file, insecure=insecure),
             )
         )
 

@@ -24,7 +24,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
     pod: str
     paths: tuple[str, ...] = ()
-    server: str = ""
+    server: asking.Server = asking.Server()
     output: terminal.Output = terminal.Output.TABLE
     verbose: bool = False
     simulate: bool = False
@@ -68,4 +68,6 @@ def _from_server(options: Options) -> why.Explanation:
     try:
         return msgspec.json.decode(body, type=why.Explanation)
     except msgspec.DecodeError as error:
-        raise errors.ClusterError(f"{options.server}: not an answer of graphsched of this version ({error})") from error
+        raise errors.ClusterError(
+            f"{options.server.url}: not an answer of graphsched of this version ({error})"
+        ) from error

@@ -136,7 +136,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     kubeconfig: str = ""
     context: str = ""
     from_scheduler: bool = False
-    server: str = ""
+    server: asking.Server = asking.Server(url="")
 
 
 def command(options: Options) -> int:
@@ -153,8 +153,14 @@ def command(options: Options) -> int:
 
 
 def _check(options: Options) -> None:
-    if not options.from_scheduler and options.server:
-        raise errors.InputError("--server", problem="is of a scheduler", remedy="add --from-scheduler, or leave it out")
+    for name, value in (
+        ("--server", options.server.url),
+        ("--token-file", options.server.token_file),
+        ("--ca-file", options.server.ca_file),
+        ("--insecure-skip-tls-verify", options.server.insecure),
+    ):
+        if value and not options.from_scheduler:
+            raise errors.InputError(name, problem="is of a scheduler", remedy="add --from-scheduler, or leave it out")
     for name, value in (("--kubeconfig", options.kubeconfig), ("--context", options.context)):
         if options.from_scheduler and value:
             raise errors.InputError(name, problem="is of no use with --from-scheduler", remedy="leave it out")
@@ -164,7 +170,7 @@ def _check(options: Options) -> None:
 
 def _from_scheduler(options: Options) -> str:
     """Write a running scheduler's graph; returns what is in it."""
-    server = options.server or asking.DEFAULT
+    server = options.server if options.server.url else msgspec.structs.replace(options.server, url=asking.DEFAULT)
     data = asking.get(
         server,
         "/debug/graph",
@@ -174,7 +180,7 @@ def _from_scheduler(options: Options) -> str:
     )
     found = captures.decode(data)
     if isinstance(found, delta.Refused):
-        raise errors.ClusterError(f"{server}: not a graph that this version reads: {found.detail}")
+        raise errors.ClusterError(f"{server.url}: not a graph that this version reads: {found.detail}")
     with _target(options.output) as write:
         write(data)
     counts = Counter(map(keys.kind_of, found.patch.vertices)) + Counter(edge.kind for edge in found.patch.edges)

@@ -141,6 +141,8 @@ def test_a_folder_says_that_a_graph_must_be_named(tmp_path: pathlib.Path, capsys
         (["--from-scheduler", "--server", "http://127.0.0.1:1"], "no running scheduler answers"),
         (["--from-scheduler", "--server", "http://127.0.0.1:99999"], "127.0.0.1:99999"),
         (["--from-scheduler", "--kubeconfig", "x"], "--kubeconfig: is of no use with --from-scheduler"),
+        (["--token-file", "x"], "--token-file: is of a scheduler (add --from-scheduler, or leave it out)"),
+        (["--insecure-skip-tls-verify"], "--insecure-skip-tls-verify: is of a scheduler"),
         (["--from-scheduler", "--context", "x"], "--context: is of no use with --from-scheduler"),
     ],
 )
@@ -171,7 +173,9 @@ def test_an_answer_beyond_the_bound_is_not_taken() -> None:
 
     async def talk(server: str, _graph: store.Store) -> None:
         with pytest.raises(errors.ClusterError, match="the answer is longer than 0 MiB"):
-            await asyncio.to_thread(asking.get, server, "/debug/graph", timeout_s=10.0, bytes_max=99, instead="")
+            await asyncio.to_thread(
+                asking.get, asking.Server(url=server), "/debug/graph", timeout_s=10.0, bytes_max=99, instead=""
+            )
 
     beside_a_scheduler(talk)
 
@@ -192,7 +196,12 @@ def test_the_loop_goes_on_while_the_graph_is_encoded(monkeypatch: pytest.MonkeyP
 
         monkeypatch.setattr(codec, "encode", waiting)
         data = await asyncio.to_thread(
-            asking.get, server, "/debug/graph", timeout_s=10.0, bytes_max=captures.BYTES_MAX, instead=""
+            asking.get,
+            asking.Server(url=server),
+            "/debug/graph",
+            timeout_s=10.0,
+            bytes_max=captures.BYTES_MAX,
+            instead="",
         )
         found = captures.decode(data)
         assert reached.is_set()

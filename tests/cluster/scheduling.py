@@ -5,10 +5,11 @@ Invariant: nobody but the API server is asked where a pod is.
 """
 
 import contextlib
+import http.client
 import json
 import pathlib
+import ssl
 import sys
-import urllib.request
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -26,18 +27,29 @@ START_S = 30.0
 class Scheduler:
     """A running `graphsched run`."""
 
-    def __init__(self, process: processes.Process, port: int) -> None:
+    def __init__(self, process: processes.Process, port: int, scheme: str) -> None:
         self.process = process
         self.port = port
+        self.scheme = scheme
+
+    def ask(self, path: str, *, token: str = "") -> tuple[int, str]:
+        """Status and body of one of its pages; a certificate is not checked, as by Prometheus' `insecureSkipVerify`."""
+        connection: http.client.HTTPConnection
+        if self.scheme == "https":
+            context = ssl.create_default_context()
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+            connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=10.0, context=context)
+        else:
+            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10.0)
+        with contextlib.closing(connection):
+            connection.request("GET", path, headers={"Authorization": f"Bearer {token}"} if token else {})
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
 
     def read(self, path: str) -> str:
         """The body of one of its pages, whatever the status."""
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=10.0) as answer:
-                text: bytes = answer.read()
-        except urllib.error.HTTPError as error:
-            text = error.read()
-        return text.decode()
+        return self.ask(path)[1]
 
     def metric(self, name: str) -> float:
         """The value of a series, spelled as it is scraped; 0 where it does not exist yet."""
@@ -50,15 +62,20 @@ class Scheduler:
         """Whether it says that it is."""
         try:
             return self.read("/readyz") == "ok"
-        except OSError:
+        except (OSError, http.client.HTTPException):
             return False
 
 
 @contextlib.contextmanager
 def scheduler(
-    cluster: clusters.Cluster, log: pathlib.Path, *, kubeconfig: pathlib.Path | None = None, config: str = "{}"
+    cluster: clusters.Cluster,
+    log: pathlib.Path,
+    *,
+    kubeconfig: pathlib.Path | None = None,
+    config: str = "{}",
+    scheme: str = "http",
 ) -> Iterator[Scheduler]:
-    """A scheduler that has read the cluster; killed at the end if the test has not ended it."""
+    """A scheduler that has read the cluster, and listens as `scheme` says; killed if the test has not ended it."""
     port = processes.free_ports(1)[0]
     settings = log.with_suffix(".yaml")
     settings.write_text(config, encoding="utf-8")
@@ -70,7 +87,7 @@ def scheduler(
         ],
         log=log,
     )
-    running = Scheduler(process, port)
+    running = Scheduler(process, port, scheme)
     try:
         processes.wait_until(running.ready, what="graphsched is ready", timeout_s=START_S, watched=[process])
         yield running

@@ -7,7 +7,9 @@ Comes in: an `Order`, the decision that a pod runs on a node. Goes out: an `Outc
 - an answer that was lost is never taken for a no: the pod is read, again and again until somebody answers, and the
   order stays promised meanwhile. If it turns out unbound, the same node is asked for again: a late first call and the
   second one can only agree;
-- what the watch shows in the meantime (`Order.saw`) ends the waiting as well.
+- what the watch shows in the meantime (`Order.saw`) ends the waiting as well;
+- right before each call whoever gave the order is asked whether the node still takes the pod (`Order.look`), and may
+  name another one; not after a call whose answer was lost, as that one may still arrive.
 
 Invariant: `BOUND` means that the API server said so; every other end means that this order did not and will not bind.
 """
@@ -18,6 +20,7 @@ import asyncio
 import enum
 import logging
 import random
+import typing
 
 import msgspec
 
@@ -47,6 +50,8 @@ class End(enum.StrEnum):
     """The API server or its admission said no, and most likely will again."""
     FAILED = "failed"
     """It did not work, this time."""
+    MOVED = "moved"
+    """Just before the call no candidate took the pod any more, so it was not made."""
 
 
 class _Target(msgspec.Struct, frozen=True, gc=False):
@@ -82,23 +87,45 @@ _encoder = msgspec.json.Encoder()
 _read = wire.Codec("Pod", _Pod)
 
 
+class Look(typing.Protocol):
+    """Looks at the node of an order once more; it may give the order another one."""
+
+    def __call__(self, order: Order, *, pinned: bool) -> bool:
+        """Whether to go on. `pinned`: a call to this node may still take effect, so no other may be named."""
+
+
+def unseen(order: Order, *, pinned: bool) -> bool:  # noqa: ARG001
+    """Go on without a look."""
+    return True
+
+
 class Order:
     """Bind this pod to this node. Made by the loop, which also tells it what the watch shows meanwhile.
 
     Attributes:
         pod: As it was decided on.
-        node: Name of the node.
+        node: Name of the node; `look` may change it.
         asked: When it was handed over, on the loop's clock.
         after: Something that must be over before the call goes out, or None.
+        look: Called right before each call, without an await in between.
     """
 
-    __slots__ = ("_node_seen", "after", "asked", "news", "node", "pod")
+    __slots__ = ("_node_seen", "after", "asked", "look", "news", "node", "pod")
 
-    def __init__(self, pod: pods.Pod, node: str, *, asked: float, after: asyncio.Future[None] | None = None) -> None:
+    def __init__(
+        self,
+        pod: pods.Pod,
+        node: str,
+        *,
+        asked: float,
+        after: asyncio.Future[None] | None = None,
+        look: Look = unseen,
+    ) -> None:
         self.pod = pod
         self.node = node
         self.asked = asked
         self.after = after
+        self.look = look
         self.news = asyncio.Event()
         self._node_seen: str | None = None
 
@@ -150,13 +177,16 @@ async def bind(client: calls.Client, order: Order, *, deadline_s: float, rng: ra
         await asyncio.wait((order.after,))
     waits = backoff.Backoff(first_s=PAUSE_FIRST_S, most_s=PAUSE_MOST_S, rng=rng)
     path = calls.pod_path(order.pod, "binding")
-    content = body(order.pod, order.node)
-    last = ""
+    last, pinned = "", False
     for _ in range(TRIES_MAX):
+        goes = order.look(order, pinned=pinned)
+        # The look may have brought news of the pod itself.
         if (seen := order.seen) is not None:
             return seen
+        if not goes:
+            return Outcome(order, End.MOVED, detail=f"{order.node} does not take it any more")
         try:
-            await client.post(path, content, deadline_s=deadline_s)
+            await client.post(path, body(order.pod, order.node), deadline_s=deadline_s)
             return Outcome(order, End.BOUND, order.node)
         except errors.NotFoundError:
             return Outcome(order, End.GONE, detail="the pod was deleted")
@@ -166,6 +196,7 @@ async def bind(client: calls.Client, order: Order, *, deadline_s: float, rng: ra
         except errors.ClusterError as error:
             last, retry_after_s = str(error), error.retry_after_s
             if isinstance(error, errors.UnreachableError):
+                pinned = True
                 found = await _look(client, order, deadline_s=deadline_s, waits=waits)
             elif error.status in calls.BUSY:
                 found = None

@@ -32,6 +32,8 @@ LEFTOVER_CHECK_S = 30.0
 """How often pods that were refused long ago are looked for."""
 GROUPS_A_ROUND = 512
 """Groups asked about news in one call: at 5 to 10 µs each a few milliseconds."""
+LOSSES_MAX = 3
+"""So often a pod whose node moved is tried again without a penalty."""
 NEWS_KEPT = 64
 """Turns of news kept for pods that are being decided; a pod that missed some is retried in any case."""
 
@@ -148,6 +150,7 @@ class Backlog:
         entry = self._entries[key]
         self._settle(entry, parking.Pool.DECIDING)
         entry.attempts += 1
+        entry.urgent = False
         entry.popped, entry.changed = self._turn, None
         return entry
 
@@ -192,6 +195,23 @@ class Backlog:
             # Its labels or namespace had a part in it, so its siblings may fare better.
             self._pass_on(entry, now)
         self._enter(entry, parking.Pool.UNSCHEDULABLE, tidings.Event.FAILURE)
+
+    def lost(self, entry: parking.Entry, now: float) -> None:
+        """The pod's node moved before the binding: it is tried again at once, before all others of its priority.
+
+        A pod that has lost so `LOSSES_MAX` times waits as after an error, so that it does not keep others waiting.
+        """
+        if self._entries.get(entry.pod.key) is not entry:
+            return
+        entry.losses += 1
+        if entry.losses > LOSSES_MAX:
+            self.failed(entry, now)
+            return
+        entry.plugins, entry.pending = (), False
+        entry.end = float("-inf")
+        self._pass_on(entry, now)
+        entry.urgent = True
+        self._enter(entry, parking.Pool.ACTIVE, tidings.Event.FAILURE)
 
     def failed(self, entry: parking.Entry, now: float, *, refused: bool = False, at_least_s: float = 0.0) -> None:
         """An error ended the try; it is repeated after a penalty, whatever happens.

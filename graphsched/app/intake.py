@@ -20,7 +20,7 @@ import typing
 import msgspec
 
 from graphsched.action import conditions, dispatch, events
-from graphsched.app import backlog, promises, tidings
+from graphsched.app import backlog, promises, races, rechecks, tidings
 from graphsched.base.values import keys, nodes, pods
 from graphsched.explain import refusals
 from graphsched.graph import delta, store as stores
@@ -69,6 +69,8 @@ class Parts(msgspec.Struct, frozen=True):
     resync: Resync
     scheduler: str
     onlookers: tuple[Onlooker, ...]
+    races: races.Races
+    last_look: rechecks.LastLook
 
 
 class Intake:

@@ -17,10 +17,8 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-import msgspec
-
 from graphsched.action import bind, conditions
-from graphsched.app import hints, intake, parking, promises, rooms, tidings
+from graphsched.app import hints, intake, parking, races, rechecks, rooms, tidings
 from graphsched.base.kit import clock as clocks, tasks
 from graphsched.base.values import keys, status
 from graphsched.decision import cycle, trace
@@ -34,22 +32,10 @@ DECIDE_S = 0.010
 DECISIONS_A_TURN = 256
 IDLE_S_MAX = 10.0
 """The loop turns at least so often, so that a stuck one can be told from an idle one."""
+FRESH_ROWS = 250
+"""Just before a binding so many changes at most are taken in at once: as many as one patch has."""
 STARTING_S = 0.05
 """How often it looks whether the lists are complete: an empty one arrives without a patch."""
-
-
-class Try(msgspec.Struct, frozen=True, gc=False):
-    """A decision that is being carried out.
-
-    Attributes:
-        entry: The pod in the queue.
-        began: When it was taken from the queue.
-        promise: What the graph was told.
-    """
-
-    entry: parking.Entry
-    began: float
-    promise: promises.Promise
 
 
 class Loop:
@@ -93,7 +79,7 @@ class Loop:
         self._at_rest = at_rest
         self.intake = intake.Intake(parts)
         self._room = rooms.Rooms(parts.store, decider.settings)
-        self._tries: dict[keys.VertexKey, Try] = {}
+        self._tries: dict[keys.VertexKey, rechecks.Try] = {}
         self._stopping = False
         self.started = False
         self.turned = clock.monotonic()
@@ -196,7 +182,8 @@ class Loop:
         parts.promises.make(pod, decision.node, decision.devices)
         promise = parts.promises.get(pod.key, pod.uid)
         assert promise is not None  # noqa: S101  just made
-        self._tries[pod.key] = Try(entry, began, promise)
+        self._tries[pod.key] = rechecks.Try(entry, began, decision, promise, parts.store.generation)
+        parts.races.decided(decision)
         parts.backlog.placed(entry, began)
         if pod.nominated not in {"", decision.node}:
             # The room that was kept for it is for others now; the watch, later on, shows no more than the promise kept.
@@ -204,7 +191,32 @@ class Loop:
             news.left(pod, pod.nominated)
             parts.backlog.tell(news)
         after = parts.conditions.hold(pod.key)
-        parts.dispatcher.submit(bind.Order(pod, decision.node, asked=began, after=after))
+        parts.dispatcher.submit(bind.Order(pod, decision.node, asked=began, after=after, look=self._look_again))
+
+    def _look_again(self, order: bind.Order, *, pinned: bool) -> bool:
+        """Whether to make the call that is about to go out, to the node that the order then names."""
+        parts, key = self._parts, order.pod.key
+        if 0 < parts.inbox.rows <= FRESH_ROWS:
+            self.intake.absorb(self._clock.monotonic())
+            parts.inbox.ready.set()
+        if order.seen is not None:
+            return True
+        tried = self._tries[key]
+        found = parts.last_look(tried, pinned=pinned)
+        if found.tried is not None:
+            self._tries[key] = found.tried
+        if found.moved.ok:
+            return True
+        then = "" if found.tried is None else found.tried.promise.node
+        parts.races.moved(order.pod, order.node, found.moved, then)
+        if not then:
+            return False
+        news = tidings.News()
+        news.left(order.pod, order.node)
+        parts.backlog.tell(news)
+        order.node = then
+        parts.inbox.ready.set()
+        return True
 
     def _turn_away(self, entry: parking.Entry, diagnosis: trace.Diagnosis, began: float) -> str:
         parts, message = self._parts, refusals.text(diagnosis)
@@ -247,25 +259,29 @@ class Loop:
             self._not_bound(tried, outcome, now)
         self._parts.backlog.tell(news)
 
-    def _bound(self, tried: Try, outcome: bind.Outcome, now: float) -> None:
+    def _bound(self, tried: rechecks.Try, outcome: bind.Outcome, now: float) -> None:
         parts, entry = self._parts, tried.entry
         self._dismiss(entry, now)
         parts.events.scheduled(entry.pod, outcome.node)
         parts.meters.attempt(meters.Result.SCHEDULED, now - tried.began)
         parts.meters.scheduled(attempts=entry.attempts, waited_s=now - entry.added)
 
-    def _not_bound(self, tried: Try, outcome: bind.Outcome, now: float) -> None:
+    def _not_bound(self, tried: rechecks.Try, outcome: bind.Outcome, now: float) -> None:
         parts, entry, end = self._parts, tried.entry, outcome.end
+        if end is bind.End.MOVED:
+            parts.meters.attempt(meters.Result.ERROR, now - tried.began)
+            parts.backlog.lost(entry, now)
+            return
         if end is bind.End.GONE or (end is bind.End.CONFLICT and outcome.node):
             # The watch will say, or has said, the same: there is nothing left to do for this pod.
             if end is bind.End.CONFLICT:
-                parts.meters.conflict()
+                parts.races.beaten(entry.pod, outcome.order.node, races.Kind.BOUND, outcome.detail)
                 _log.info("%s: %s", entry.pod.full_name, outcome.detail)
             parts.meters.attempt(meters.Result.ERROR, now - tried.began)
             self._dismiss(entry, now)
             return
         if end is bind.End.CONFLICT:
-            parts.meters.conflict()
+            parts.races.beaten(entry.pod, outcome.order.node, races.Kind.CHANGED, outcome.detail)
             parts.meters.attempt(meters.Result.ERROR, now - tried.began)
             parts.backlog.failed(entry, now)
             return

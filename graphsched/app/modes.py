@@ -23,12 +23,12 @@ def require(settings: configuration.Settings) -> None:
 
 
 def onlookers(
-    settings: configuration.Settings, store: stores.Store, metrics: meters.Metrics
+    settings: configuration.Settings, store: stores.Store, metrics: meters.Metrics, races: intake.Onlooker
 ) -> tuple[intake.Onlooker, ...]:
-    """Those who are told what happens to nodes and pods."""
+    """Those who are told what happens to nodes and pods; `races` in every mode."""
     if settings.mode != "exclusive":
-        return ()
+        return (races,)
     wanted = settings.exclusive
     pool = pools.Pool((wanted.node_label, wanted.value), scheduler=settings.scheduler_name, store=store)
     metrics.refresh_with(lambda: metrics.set_leaks(open_nodes=len(pool.open_nodes), guests=len(pool.guests)))
-    return (pool,)
+    return (races, pool)

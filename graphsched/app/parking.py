@@ -46,6 +46,8 @@ class Entry:
         popped: Turn of news at which it was taken out for a decision.
         changed: The pod as it was when it was taken out, if it has changed since.
         group: The group it waits in, or that released it.
+        losses: How often its node moved just before the binding.
+        urgent: Whether it goes before all others of its priority, once.
     """
 
     pod: pods.Pod
@@ -62,11 +64,13 @@ class Entry:
     popped: int = 0
     changed: pods.Pod | None = None
     group: GroupKey | None = None
+    losses: int = 0
+    urgent: bool = False
 
     @property
     def order(self) -> backoff.Order:
         """Its place in the queue."""
-        return (-self.pod.priority, self.since, self.serial)
+        return (-self.pod.priority, float("-inf") if self.urgent else self.since, self.serial)
 
 
 @dataclasses.dataclass(slots=True, eq=False)

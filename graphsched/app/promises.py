@@ -65,6 +65,19 @@ class Promises:
         self._apply(delta.Patch(edges={promise.edge: promise.runs}))
         self._promises[pod.key] = promise
 
+    def move(self, promise: Promise, node: str, devices: tuple[int, ...]) -> Promise:
+        """The pod is to run on another node instead; returns the promise that stands now. Nobody sees it on both, nor
+        on none.
+
+        Raises:
+            GraphschedError: The graph does not take it: a bug.
+        """
+        moved = Promise(promise.pod, node, devices)
+        cut = {promise.edge} if self._store.edge(promise.edge) is not None else set()
+        self._apply(delta.Patch(cut=cut, edges={moved.edge: moved.runs}))
+        self._promises[promise.pod.key] = moved
+        return moved
+
     def keep(self, gone: Collection[keys.VertexKey]) -> None:
         """These nodes have left the graph, and took the edges to them along. The bindings go on, so what was promised
         there still counts: the next node of that name must not be given away as if it were empty.

@@ -25,6 +25,8 @@ from graphsched.app import (
     loop as loops,
     modes,
     promises,
+    races,
+    rechecks,
     settings as configuration,
     sights,
 )
@@ -109,16 +111,17 @@ def build(
     for each in reflectors:
         meters.expect(each.resource.name)
     by_stream = {f"watch/{each.resource.name}": each for each in reflectors}
+    decider = cycle.Decider(settings.decider)
     parts = _parts(
         settings,
         api,
+        decider,
         inbox,
         meters,
         lambda source, reason, *, epoch: by_stream[source].resync(reason, epoch=epoch),
         clock=clock,
         rng=rng,
     )
-    decider = cycle.Decider(settings.decider)
     past = history.History(settings.decisions.kept)
     checkup = checkups.Checkup(parts.store.matchers, meters, rng=rng)
     loop = loops.Loop(
@@ -159,6 +162,7 @@ def _door(http: configuration.HTTPSettings, api: clients.Client, *, clock: clock
 def _parts(
     settings: configuration.Settings,
     api: clients.Client,
+    decider: cycle.Decider,
     inbox: inboxes.Inbox,
     meters: metrics.Metrics,
     resync: intake.Resync,
@@ -168,11 +172,13 @@ def _parts(
 ) -> intake.Parts:
     """What the loop works with."""
     store = stores.Store()
+    kept = promises.Promises(store)
+    seen = races.Races(store, meters, scheduler=settings.scheduler_name, clock=clock)
     return intake.Parts(
         store=store,
         inbox=inbox,
         backlog=backlog.Backlog(settings.backoff, leftover_s=settings.queue.max_unschedulable_seconds),
-        promises=promises.Promises(store),
+        promises=kept,
         dispatcher=dispatch.Dispatcher(
             api,
             places=settings.binding.concurrency,
@@ -200,7 +206,9 @@ def _parts(
         meters=meters,
         resync=resync,
         scheduler=settings.scheduler_name,
-        onlookers=modes.onlookers(settings, store, meters),
+        onlookers=modes.onlookers(settings, store, meters, seen),
+        races=seen,
+        last_look=rechecks.LastLook(store, kept, decider, candidates=settings.shared.candidates),
     )
 
 

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from graphsched.base.values import pods, status
-from graphsched.decision import classes, names, profile, trace
+from graphsched.decision import classes, context as contexts, names, profile, trace
 from graphsched.decision.constraints import check, identity, neighbours, spread, walk
 from graphsched.decision.scoring import scores
 from graphsched.graph import view
@@ -39,7 +39,7 @@ class Decider:
         self._hard_by_default = any(constraint.hard for constraint in self._default_spread)
         self._companies = classes.company_plugins(self.settings)
 
-    def decide(self, graph: view.View, pod: pods.Pod) -> trace.Decision:
+    def decide(self, graph: view.View, pod: pods.Pod, context: contexts.Context = contexts.PLAIN) -> trace.Decision:
         """Choose a node, or say why there is none.
 
         Raises:
@@ -64,10 +64,15 @@ class Decider:
             if failed is not None:
                 return _nowhere(graph, pod, _whole(graph, failed))
         extra = {} if feasible == 1 else self._company(graph, subject, mask)
-        ranking = found.ranking if allowed is None and not extra else found.within(graph, mask, _sum(extra))
+        costs = contexts.costs_of(graph, context)
+        if costs is None:
+            ranking = found.ranking if allowed is None and not extra else found.within(graph, mask, _sum(extra))
+        else:
+            ranking = found.within(graph, mask, _sum({**extra, names.REJECTIONS: costs.lifted}))
         if row < 0 or not mask[row]:
             row = int(ranking.key.argmax())
         added = tuple((plugin, int(values[row])) for plugin, values in extra.items())
+        added += () if costs is None else costs.score(row)
         node = graph.columns.names[row]
         return trace.Decision(
             pod=pod.key,
@@ -75,13 +80,55 @@ class Decider:
             generation=graph.generation,
             node=node,
             devices=crowded.get(node, graph).devices.choose(row, pod.spec.gpu) if pod.spec.gpu is not None else (),
-            score=0 if unscored else int(ranking.key[row]) // classes.RANK_SPAN,
+            score=0 if unscored else int(ranking.key[row]) // classes.RANK_SPAN - (0 if costs is None else costs.most),
             scores=() if unscored else (*found.scores_at(row, ranking.greatest), *added),
             feasible=feasible,
             runners_up=_next_best(graph, ranking.key, row) if feasible > 1 else (),
+            avoided=() if costs is None else costs.avoided(mask),
         )
 
-    def evaluate(self, graph: view.View, pod: pods.Pod) -> trace.Evaluation:
+    def admits(self, graph: view.View, pod: pods.Pod, name: str) -> status.Status:
+        """Whether one node takes the pod: every filter, evaluated anew for it alone.
+
+        Raises:
+            StaleViewError: The store has moved on since the view was made.
+        """
+        refused = prefilter(pod, self.settings)
+        if refused is not None:
+            return refused
+        row = graph.columns.rows.get(name)
+        if row is None:
+            return status.Status(status.Code.UNRESOLVABLE, ("node(s) were deleted",), names.NODE_NAME)
+        pinned = _pinned(pod.spec, self.settings)
+        if pinned is not None and name not in {*pinned, pod.nominated}:
+            return status.Status(status.Code.UNRESOLVABLE, (identity.NodeAffinity.reason,), names.NODE_AFFINITY)
+        subject, rows = self._subject(graph, pod), np.array([row], np.intp)
+        checks = [each for each in self._running(graph, pod) if each.applies(subject)]
+        nominated = _nominated_there(graph, pod, name)
+        for there in (graph.with_changes(added=nominated), graph) if nominated else (graph,):
+            if not walk.mask(there, subject, checks, rows)[0]:
+                attributed = walk.attribute(there, subject, checks)
+                by = attributed.plugins[attributed.plugin[row]]
+                return status.Status(status.Code(int(attributed.codes[row])), attributed.reasons(row), by)
+        return status.SUCCESS
+
+    def devices(self, graph: view.View, pod: pods.Pod, name: str) -> tuple[int, ...]:
+        """Indices of the shareable GPUs that the pod gets on a node that admits it."""
+        if pod.spec.gpu is None:
+            return ()
+        nominated = _nominated_there(graph, pod, name)
+        there = graph.with_changes(added=nominated) if nominated else graph
+        return there.devices.choose(graph.columns.rows[name], pod.spec.gpu)
+
+    def keeps_company(self, graph: view.View, pod: pods.Pod) -> bool:
+        """Whether what happens on other nodes may have a say in whether a node takes the pod."""
+        return (
+            self._hard_by_default
+            or bool(pod.spec.spread)
+            or neighbours.concerns(graph, pod.spec, pod.namespace, pod.labels)
+        )
+
+    def evaluate(self, graph: view.View, pod: pods.Pod, context: contexts.Context = contexts.PLAIN) -> trace.Evaluation:
         """Every node's verdict, evaluated anew without the class cache.
 
         Raises:
@@ -99,6 +146,9 @@ class Decider:
         if failed is not None and np.count_nonzero(passed) > 1 and not (nominated >= 0 and passed[nominated]):
             return _refused_whole(graph, pod, failed)
         by_plugin = self._scores(graph, pod, passed) if failed is None else {}
+        costs = contexts.costs_of(graph, context)
+        if costs is not None:
+            by_plugin[names.REJECTIONS] = -costs.column
         verdicts = {}
         for name, row in sorted(graph.columns.rows.items()):
             if passed[row]:
@@ -302,11 +352,17 @@ def _with_nominated(graph: view.View, pod: pods.Pod) -> dict[str, view.View]:
     One view a node: a node is judged with its own nominated pods, not with those of others.
     """
     found: dict[str, view.View] = {}
-    for name, others in graph.nominated.items():
-        waiting = [(other, name) for key, other in others.items() if key != pod.key and other.priority >= pod.priority]
+    for name in graph.nominated:
+        waiting = _nominated_there(graph, pod, name)
         if waiting and name in graph.columns.rows:
             found[name] = graph.with_changes(added=waiting)
     return found
+
+
+def _nominated_there(graph: view.View, pod: pods.Pod, name: str) -> list[tuple[pods.Pod, str]]:
+    """The other pods nominated to this node that are at least as important, each with its name."""
+    others = graph.nominated.get(name, {})
+    return [(other, name) for key, other in others.items() if key != pod.key and other.priority >= pod.priority]
 
 
 def _sum(parts: dict[str, trace.Scores]) -> trace.Scores | None:

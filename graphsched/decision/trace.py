@@ -47,6 +47,7 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
         scores: (plugin, its part of the total) for the chosen node; empty when scoring was skipped.
         feasible: Number of nodes that passed every check.
         runners_up: Names of the next best nodes, best first (at most two), for when the first has moved.
+        avoided: Nodes that passed in spite of a cost, with the points it took from them, the dearest first.
         diagnosis: Why nowhere; None when placed.
     """
 
@@ -59,6 +60,7 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
     scores: tuple[tuple[str, int], ...] = ()
     feasible: int = 0
     runners_up: tuple[str, ...] = ()
+    avoided: tuple[tuple[str, int], ...] = ()
     diagnosis: Diagnosis | None = None
 
     @property

@@ -246,7 +246,8 @@ class Metrics:
             self._counter(
                 "graphsched_bind_total",
                 "Bindings sent to the API server, by outcome: bound, gone (the pod was deleted), conflict (it was "
-                "bound or replaced meanwhile), refused (admission said no) or failed (no answer, or an error).",
+                "bound or replaced meanwhile), refused (admission said no), failed (no answer, or an error) or moved "
+                "(not sent, as just before that no candidate took the pod any more).",
                 "outcome",
             ),
             1,
@@ -261,9 +262,16 @@ class Metrics:
             "graphsched_bind_inflight",
             "Bindings whose outcome is not known yet.",
         )
-        self._conflicts = self._counter(
-            "graphsched_conflicts_total",
-            "Pods that somebody else bound, deleted or replaced between our decision and our binding.",
+        self._conflicts = series.Family(
+            self._counter(
+                "graphsched_conflicts_total",
+                "Conflicts with other schedulers, by kind: moved (just before the binding the node no longer took the "
+                "pod), bound (somebody else bound the pod first), changed (the pod was gated meanwhile), overcommitted "
+                "(a pod of ours and one of others were bound to a node that has not enough for both) or rejected (the "
+                "node's kubelet turned the pod away). /debug/conflicts tells who raced with whom.",
+                "kind",
+            ),
+            1,
         )
         leaks = self._gauge(
             "graphsched_pool_leaks",
@@ -366,9 +374,9 @@ class Metrics:
         self._binds[outcome,].inc()
         self._bind_seconds.observe(seconds)
 
-    def conflict(self) -> None:
-        """Somebody else was faster than our binding."""
-        self._conflicts.inc()
+    def conflict(self, kind: str) -> None:
+        """Another scheduler and we were in each other's way."""
+        self._conflicts[kind,].inc()
 
     def event(self, outcome: str, count: int = 1) -> None:
         """An event about a pod was written, merged, dropped, or failed."""

@@ -67,7 +67,7 @@ class Queue(stateful.RuleBasedStateMachine):
 
     @stateful.rule(
         which=st.integers(0, 7),
-        fate=st.sampled_from(("refused", "pending", "failed", "hopeless", "placed")),
+        fate=st.sampled_from(("refused", "pending", "failed", "hopeless", "placed", "lost")),
         plugins=st.sampled_from(PLUGINS),
     )
     def end(self, which: int, fate: str, plugins: tuple[str, ...]) -> None:
@@ -78,7 +78,9 @@ class Queue(stateful.RuleBasedStateMachine):
         if fate == "placed" and entry.pool is Pool.DECIDING:
             self.queue.placed(entry, self.now)
             self.out.append(entry)
-        elif fate in {"failed", "hopeless"} or entry.pool is Pool.BINDING:
+        elif fate == "lost" and entry.pool is Pool.BINDING:
+            self.queue.lost(entry, self.now)
+        elif fate in {"failed", "hopeless", "lost"} or entry.pool is Pool.BINDING:
             self.queue.failed(entry, self.now, refused=fate == "hopeless")
         elif fate != "placed":
             self.queue.refused(entry, plugins, self.now, pending=fate == "pending")

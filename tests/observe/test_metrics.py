@@ -140,7 +140,7 @@ def test_every_report_shows_up_under_its_name(meters: metrics.Metrics) -> None:
     meters.decision(0.0001)
     meters.patch("watch/pods", "applied", rows=4)
     meters.bind("bound", 0.01)
-    meters.conflict()
+    meters.conflict("moved")
     meters.audit_differences(2)
     meters.event("written")
     meters.condition("unchanged")
@@ -163,7 +163,7 @@ def test_every_report_shows_up_under_its_name(meters: metrics.Metrics) -> None:
         "graphsched_graph_rows_total{source=watch/pods}": 4,
         "graphsched_bind_total{outcome=bound}": 1,
         "graphsched_bind_duration_seconds_count": 1,
-        "graphsched_conflicts_total": 1,
+        "graphsched_conflicts_total{kind=moved}": 1,
         "graphsched_audit_differences_total": 2,
         "graphsched_events_total{outcome=written}": 1,
         "graphsched_conditions_total{outcome=unchanged}": 1,

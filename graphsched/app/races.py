@@ -1,0 +1,214 @@
+"""The races with other schedulers: every conflict counted, and of the last ones who raced with whom, and when.
+
+Comes in: what the watches say of nodes and pods, from `intake`; what became of our decisions, from `loop`. Goes out:
+the metric by kind, and records for whoever asks (`/debug/conflicts`). Nothing here is acted on.
+
+A race has two sides: a decision of ours, made at one generation of the graph, and something others did that the graph
+showed only at a later one. So the last changes by others are kept for a while, and a conflict is explained by those
+that the decision did not know of. Everything kept is bounded.
+"""
+
+from __future__ import annotations
+
+import collections
+import enum
+from collections.abc import Iterator
+
+import msgspec
+
+from graphsched.base.kit import clock as clocks
+from graphsched.base.values import nodes, pods, status
+from graphsched.decision import trace
+from graphsched.graph import store as stores
+from graphsched.observe import metrics as meters
+
+CHANGES_MAX = 8192
+"""Changes by others that are remembered: at 200 bindings a second some 40 s, and a race is decided within one."""
+DECISIONS_MAX = 8192
+"""Decisions of ours that are remembered."""
+RACES_MAX = 1000
+BY_MAX = 5
+"""Changes that one record names."""
+
+
+class Kind(enum.StrEnum):
+    """Kinds of conflicts; the values are those of the metric `graphsched_conflicts_total`."""
+
+    MOVED = "moved"
+    """The node no longer took the pod just before its binding; another one was found, or the pod was decided anew."""
+    OVERCOMMITTED = "overcommitted"
+    """A pod of ours and one of others were bound to a node that has not enough for both."""
+    BOUND = "bound"
+    """Somebody else bound the pod first."""
+    CHANGED = "changed"
+    """The pod was gated between decision and binding."""
+    REJECTED = "rejected"
+    """The node's kubelet turned the pod away."""
+
+
+class Change(msgspec.Struct, frozen=True, gc=False):
+    """Something others did.
+
+    Attributes:
+        node: Where.
+        generation: Of the graph that first showed it.
+        seen: When that was, in seconds since the epoch.
+        what: In words.
+    """
+
+    node: str
+    generation: int
+    seen: float
+    what: str
+
+
+class Race(msgspec.Struct, frozen=True, gc=False):
+    """One conflict.
+
+    Attributes:
+        kind: Of which sort.
+        pod: `namespace/name` of our pod.
+        node: Where we decided to place it.
+        time: When the conflict was found, in seconds since the epoch.
+        decided: Generation of the graph that the decision knew; 0 where it was made too long ago, or by another run.
+        found: Generation at which the conflict was found.
+        detail: What came of it, in words.
+        by: What others did there in between, the latest first; empty where it has not been seen.
+    """
+
+    kind: Kind
+    pod: str
+    node: str
+    time: float
+    decided: int
+    found: int
+    detail: str
+    by: tuple[Change, ...] = ()
+
+
+class Races:
+    """Remembers, explains and counts."""
+
+    def __init__(self, store: stores.Store, metrics: meters.Metrics, *, scheduler: str, clock: clocks.Clock) -> None:
+        self._store = store
+        self._meters = metrics
+        self._scheduler = scheduler
+        self._clock = clock
+        self._changes: collections.deque[Change] = collections.deque(maxlen=CHANGES_MAX)
+        self._decided: collections.OrderedDict[str, int] = collections.OrderedDict()
+        self._races: collections.deque[Race] = collections.deque(maxlen=RACES_MAX)
+
+    def newest(self, limit: int) -> list[Race]:
+        """At most `limit` records, the newest first."""
+        return list(self._races)[: -limit - 1 : -1]
+
+    # ── what others do ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def node(self, before: nodes.Node | None, after: nodes.Node | None) -> None:
+        """A node came, changed or went."""
+        if before is None:
+            return
+        for what in _changed(before, after):
+            self._note(before.name, what)
+
+    def pod(self, before: pods.Pod | None, after: pods.Pod | None) -> None:
+        """A pod came, changed or went."""
+        if after is None or not after.node:
+            return
+        if before is not None and (before.uid, before.node) == (after.uid, after.node):
+            return
+        if after.scheduler != self._scheduler:
+            self._note(after.node, f"{after.scheduler} bound {after.full_name}")
+        self._look_for_overcommit(after)
+
+    def _note(self, node: str, what: str) -> None:
+        self._changes.append(Change(node, self._store.generation, self._clock.wall(), what))
+
+    # ── what we do ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def decided(self, decision: trace.Decision) -> None:
+        """A pod of ours is about to be bound."""
+        self._decided[decision.uid] = decision.generation
+        self._decided.move_to_end(decision.uid)
+        if len(self._decided) > DECISIONS_MAX:
+            self._decided.popitem(last=False)
+
+    def moved(self, pod: pods.Pod, node: str, refused: status.Status, to: str) -> None:
+        """The node does not take the pod any more; it goes to another one, or back to the queue when that is empty."""
+        then = f"it goes to {to}" if to else "no other candidate takes it, so it is decided anew"
+        self._record(Kind.MOVED, pod, node, f"{', '.join(refused.reasons)}: {then}")
+
+    def beaten(self, pod: pods.Pod, node: str, kind: Kind, detail: str) -> None:
+        """The API server did not bind the pod, because of what others did to it."""
+        self._record(kind, pod, node, detail)
+
+    def rejected(self, pod: pods.Pod, detail: str) -> None:
+        """The kubelet of its node turned a pod of ours away."""
+        self._record(Kind.REJECTED, pod, pod.node, detail)
+
+    # ── inside ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _look_for_overcommit(self, pod: pods.Pod) -> None:
+        """See whether the node has enough for the pod that was just bound there, be it ours or not."""
+        short = self._short(pod)
+        if not short:
+            return
+        there = [placement.pod for placement in self._store.on_node(pod.node).values() if placement.pod.node]
+        holding = [each for each in there if each.uid == pod.uid or any(_holds(each, name) for name in short)]
+        ours = [each for each in holding if each.scheduler == self._scheduler]
+        if not ours or len(ours) == len(holding):
+            return
+        # The last of ours to be decided is the one that did not fit any more, unless others came later.
+        last = max(ours, key=lambda each: self._decided.get(each.uid, 0))
+        detail = f"{pod.full_name} of {pod.scheduler} was bound there, and {' and '.join(short)} is not enough for all"
+        self._record(Kind.OVERCOMMITTED, last, pod.node, detail)
+
+    def _short(self, pod: pods.Pod) -> list[str]:
+        columns = self._store.columns
+        row = columns.rows.get(pod.node)
+        if row is None:
+            return []
+        short = [nodes.PODS] if columns.pods[row] > columns.allocatable[nodes.PODS][row] else []
+        for name, _ in pod.held.amounts:
+            offered = columns.allocatable.get(name)
+            if columns.requested[name][row] > (0 if offered is None else offered[row]):
+                short.append(name)
+        return short
+
+    def _record(self, kind: Kind, pod: pods.Pod, node: str, detail: str) -> None:
+        self._meters.conflict(kind.value)
+        decided = self._decided.get(pod.uid, 0)
+        by: list[Change] = []
+        for change in self._since(decided) if decided else ():
+            if change.node == node:
+                by.append(change)
+                if len(by) == BY_MAX:
+                    break
+        self._races.append(
+            Race(
+                *(kind, pod.full_name, node, self._clock.wall()),
+                *(decided, self._store.generation, detail, tuple(by)),
+            )
+        )
+
+    def _since(self, generation: int) -> Iterator[Change]:
+        """What others did that this generation did not show, the latest first."""
+        for change in reversed(self._changes):
+            if change.generation <= generation:
+                return
+            yield change
+
+
+def _holds(pod: pods.Pod, resource: str) -> bool:
+    return resource == nodes.PODS or any(name == resource for name, _ in pod.held.amounts)
+
+
+def _changed(before: nodes.Node, after: nodes.Node | None) -> Iterator[str]:
+    if after is None:
+        yield "the node was deleted"
+        return
+    if before.unschedulable != after.unschedulable:
+        yield "the node was cordoned" if after.unschedulable else "the node was uncordoned"
+    for field in ("taints", "labels", "allocatable", "features"):
+        if getattr(before, field) != getattr(after, field):
+            yield f"the node's {field} changed"

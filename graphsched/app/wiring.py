@@ -139,6 +139,7 @@ def build(
         metrics=meters,
         health=shown.health(),
         decisions=past.newest,
+        conflicts=parts.races.newest,
         explain=shown.explain,
         graph=shown.graph,
         config=settings,

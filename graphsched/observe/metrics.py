@@ -251,7 +251,7 @@ class Metrics:
                 "outcome",
             ),
             1,
-            known=_each("bound", "gone", "conflict", "refused", "failed"),
+            known=_each("bound", "gone", "conflict", "refused", "failed", "moved"),
         )
         self._bind_seconds = self._histogram(
             "graphsched_bind_duration_seconds",
@@ -272,6 +272,7 @@ class Metrics:
                 "kind",
             ),
             1,
+            known=_each("moved", "bound", "changed", "overcommitted", "rejected"),
         )
         leaks = self._gauge(
             "graphsched_pool_leaks",

@@ -53,12 +53,15 @@ _INDEX = """graphsched
 /livez              does only a restart help
 /configz            the configuration in effect
 /debug/decisions    the last decisions with scores and refusals (?pod=namespace/name, ?limit=20)
+/debug/conflicts    the last races with other schedulers: who, where, when it was seen (?limit=20)
 /debug/explain      why a pod is where it is, or why it is pending (?pod=namespace/name)
 /debug/graph        the whole graph, to replay it: graphsched snapshot --from-scheduler
 """
 
 Decisions = Callable[[int, str], Sequence[object]]
 """(limit, `namespace/name` or an empty text for all pods) → the newest entries first, each msgspec can encode."""
+Conflicts = Callable[[int], Sequence[object]]
+"""A limit → the newest entries first, each msgspec can encode."""
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _REASONS = {
     access.UNAUTHENTICATED: "unauthenticated",
@@ -88,6 +91,7 @@ class Sights(msgspec.Struct, frozen=True):
         metrics: All metrics.
         health: All checks.
         decisions: Recent decisions.
+        conflicts: Recent conflicts with other schedulers.
         explain: Explains one pod.
         graph: Hands out the whole graph.
         config: The configuration in effect, without secrets; anything msgspec can encode.
@@ -96,6 +100,7 @@ class Sights(msgspec.Struct, frozen=True):
     metrics: meters.Metrics
     health: healths.Health
     decisions: Decisions
+    conflicts: Conflicts
     explain: Explain
     graph: Callable[[], Awaitable[Graph]]
     config: object
@@ -141,6 +146,7 @@ class Server:
                 *(web.get(path, self._health) for path in _OPEN),
                 web.get("/configz", self._config),
                 web.get("/debug/decisions", self._decisions),
+                web.get("/debug/conflicts", self._conflicts),
                 web.get("/debug/explain", self._explain),
                 web.get("/debug/graph", self._graph, allow_head=False),
             ]
@@ -240,10 +246,16 @@ class Server:
     async def _decisions(self, request: web.Request) -> web.Response:
         if closed := self._closed(request):
             return closed
-        text = request.query.get("limit", str(DECISIONS_DEFAULT))
-        if not text.isascii() or not text.isdigit() or not 1 <= int(text[:9]) <= DECISIONS_MAX:
-            return _problem(400, f"limit={text[:40]!r} is not a number from 1 to {DECISIONS_MAX}")
-        return self._json(self._sights.decisions(int(text), request.query.get("pod", "")))
+        limit = _limit(request)
+        if isinstance(limit, web.Response):
+            return limit
+        return self._json(self._sights.decisions(limit, request.query.get("pod", "")))
+
+    async def _conflicts(self, request: web.Request) -> web.Response:
+        if closed := self._closed(request):
+            return closed
+        limit = _limit(request)
+        return limit if isinstance(limit, web.Response) else self._json(self._sights.conflicts(limit))
 
     async def _explain(self, request: web.Request) -> web.Response:
         if closed := self._closed(request):
@@ -282,6 +294,14 @@ class Server:
 
     def _json(self, value: object) -> web.Response:
         return web.Response(body=self._encoder.encode(value) + b"\n", content_type="application/json")
+
+
+def _limit(request: web.Request) -> int | web.Response:
+    """How many entries are asked for, or what is wrong with that."""
+    text = request.query.get("limit", str(DECISIONS_DEFAULT))
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:9]) <= DECISIONS_MAX:
+        return _problem(400, f"limit={text[:40]!r} is not a number from 1 to {DECISIONS_MAX}")
+    return int(text)
 
 
 async def _sent(request: web.Request, graph: Graph) -> web.StreamResponse:

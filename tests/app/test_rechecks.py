@@ -24,9 +24,10 @@ def rival(it: live.Scheduler, name: str, node: str, cpu: str) -> None:
 
 
 def conflicts(it: live.Scheduler) -> dict[str, float]:
-    """Kind → number, of the metric."""
+    """Kind → number where there are any, of the metric."""
     head = "graphsched_conflicts_total{kind="
-    lines = [line for line in it.parts.meters.render().decode().splitlines() if line.startswith(head)]
+    text = it.parts.meters.render().decode()
+    lines = [line for line in text.splitlines() if line.startswith(head) and not line.endswith(" 0.0")]
     return {line.removeprefix(head).partition('"}')[0][1:]: float(line.rpartition(" ")[2]) for line in lines}
 
 

@@ -52,6 +52,7 @@ def sights_of(world: World) -> server.Sights:
         metrics=metrics.Metrics(profile="graph-scheduler", version="0"),
         health=health.Health([health.Check("watch/pods", lambda: world.problem)]),
         decisions=world.decisions,
+        conflicts=lambda limit: [{"kind": "moved", "limit": limit}],
         explain=world.explain,
         graph=world.graph,
         config={"profile": "graph-scheduler"},
@@ -122,6 +123,15 @@ def test_recent_decisions_can_be_asked_for_one_pod() -> None:
 
     assert [(server.DECISIONS_DEFAULT, ""), (5, "default/a")] == world.asked
     assert (200, '[{"pod":"default/a"},{"pod":"default/b"}]\n') == last
+
+
+def test_recent_conflicts_are_told() -> None:
+    """With the same limits as decisions."""
+    assert [
+        (200, '[{"kind":"moved","limit":20}]\n'),
+        (200, '[{"kind":"moved","limit":3}]\n'),
+        (400, '{"error": "limit=\'0\' is not a number from 1 to 1000"}'),
+    ] == answers(World(), *(f"GET /debug/conflicts{query}" for query in ("", "?limit=3", "?limit=0")))
 
 
 @pytest.mark.parametrize("limit", ["0", "-1", "1001", "many", "", "9" * 5000, "%D9%A3"])
@@ -251,7 +261,9 @@ async def _body(session: aiohttp.ClientSession) -> tuple[int, bytes]:
         return response.status, await response.read()
 
 
-@pytest.mark.parametrize("path", ["/configz", "/debug/decisions", "/debug/explain?pod=default/a", "/debug/graph"])
+@pytest.mark.parametrize(
+    "path", ["/configz", "/debug/decisions", "/debug/conflicts", "/debug/explain?pod=default/a", "/debug/graph"]
+)
 def test_other_hosts_are_told_how_to_ask(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every debug endpoint follows the rule."""
     monkeypatch.setattr(server, "_is_local", lambda _address: False)

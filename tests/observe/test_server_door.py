@@ -16,7 +16,15 @@ from graphsched.app import certificates
 from graphsched.base.kit import clock
 from graphsched.observe import access, health, metrics, server, tls
 
-PATHS = ("/", "/metrics", "/configz", "/debug/decisions", "/debug/explain?pod=default/a", "/debug/graph")
+PATHS = (
+    "/",
+    "/metrics",
+    "/configz",
+    "/debug/decisions",
+    "/debug/conflicts",
+    "/debug/explain?pod=default/a",
+    "/debug/graph",
+)
 LOOPS = {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
 
 Talk = Callable[[aiohttp.ClientSession, server.Server], Awaitable[None]]
@@ -52,6 +60,7 @@ def shown() -> server.Sights:
         metrics=metrics.Metrics(profile="graph-scheduler", version="0"),
         health=health.Health([health.Check("watch/pods", lambda: "")]),
         decisions=lambda _limit, _pod: [],
+        conflicts=lambda _limit: [],
         explain=explain,
         graph=graph,
         config={},

@@ -92,49 +92,6 @@ def test_a_signal_ends_it_in_good_order(
         assert 15_000 == scheduling.held_milli(cluster)["n1"]
 
 
-def test_the_rights_of_the_chart_are_enough(cluster: clusters.Cluster, tmp_path: pathlib.Path) -> None:
-    """With a service account that may do what the documentation says and nothing else, pods are placed and told of."""
-    rules = [
-        {"apiGroups": [""], "resources": ["nodes", "pods", "namespaces"], "verbs": ["get", "list", "watch"]},
-        {"apiGroups": ["scheduling.k8s.io"], "resources": ["priorityclasses"], "verbs": ["get", "list", "watch"]},
-        {"apiGroups": [""], "resources": ["services", "replicationcontrollers"], "verbs": ["get", "list", "watch"]},
-        {"apiGroups": ["apps"], "resources": ["replicasets", "statefulsets"], "verbs": ["get", "list", "watch"]},
-        {"apiGroups": [""], "resources": ["pods/binding"], "verbs": ["create"]},
-        {"apiGroups": [""], "resources": ["pods/status"], "verbs": ["patch"]},
-        {"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch"]},
-    ]
-    rbac, name = "/apis/rbac.authorization.k8s.io/v1", "graphsched-test"
-    for path, body in (
-        ("clusterroles", {"metadata": {"name": name}, "rules": rules}),
-        (
-            "clusterrolebindings",
-            {
-                "metadata": {"name": name},
-                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
-                "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": "default"}],
-            },
-        ),
-    ):
-        cluster.call("POST", f"{rbac}/{path}", body)
-    try:
-        token = cluster.service_account_token("default", name)
-        kubeconfig = cluster.kubeconfig_with_token(name, token)
-        cluster.call("POST", scheduling.NODES, objects.node("n1", cpu="1"))
-        with scheduling.scheduler(cluster, tmp_path / "log", kubeconfig=kubeconfig) as running:
-            for each, cpu in (("web", "1"), ("more", "1")):
-                cluster.call("POST", scheduling.PODS, scheduling.pod(each, cpu=cpu))
-            scheduling.wait("one is bound", lambda: "n1" in scheduling.places(cluster).values())
-            scheduling.wait(
-                "the other says why",
-                lambda: any(scheduling.condition(cluster, each)[0] == "Unschedulable" for each in ("web", "more")),
-            )
-            scheduling.wait("there are events", lambda: len(scheduling.listed(cluster, scheduling.EVENTS)) == 2)
-            assert 0.0 == running.metric('graphsched_events_total{outcome="failed"}')
-    finally:
-        for path in ("clusterrolebindings", "clusterroles"):
-            cluster.call("DELETE", f"{rbac}/{path}/{name}")
-
-
 def test_a_port_that_is_taken_is_told_in_one_line(cluster: clusters.Cluster, tmp_path: pathlib.Path) -> None:
     """Exit code 2, with place and remedy."""
     with scheduling.scheduler(cluster, tmp_path / "log") as running:

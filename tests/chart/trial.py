@@ -1,0 +1,256 @@
+"""The whole scheduler at work with chosen rights on a real API server, and what it says that it may not do.
+
+Comes in: a control plane with RBAC, and for each trial the rights of its service account. Goes out: a `Trial` that has
+placed a pod, refused another and answered a request for metrics as far as it could, and its complaints: the pairs of
+verb and resource in which the API server's 403 stands in its log.
+
+Each trial is all of `wiring.build` on the event loop of the test, under a scheduler name and an account of its own, so
+that many of them share one control plane and a few seconds.
+"""
+
+import asyncio
+import contextlib
+import dataclasses
+import functools
+import json
+import logging
+import random
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+import msgspec
+
+from graphsched.action import bind
+from graphsched.app import run, settings as configuration, wiring
+from graphsched.base.kit import clock as clocks, tasks
+from graphsched.base.kube import client as clients, credentials, pods as kube_pods, wire
+from graphsched.base.values import pods
+from graphsched.observe import access
+from tests.chart import rendering
+from tests.cluster import scheduling
+from tests.controlplane import cluster as clusters, objects, processes
+
+Right = tuple[str, str, str]
+"""API group, resource, verb."""
+Complaint = tuple[str, str]
+"""Verb, resource."""
+Tokens = Mapping[str, str]
+"""Account → its token."""
+
+NAMESPACE = "default"
+NODE = "n1"
+SCRAPER = "scraper"
+DEADLINE_S = 30.0
+POLL_S = 0.1
+AT_A_TIME = 8
+"""Whole schedulers on one event loop: more would only make each other slow."""
+_RBAC = "/apis/rbac.authorization.k8s.io/v1"
+_FORBIDDEN = re.compile(r'User "system:serviceaccount:default:([\w-]+)" cannot (\w+) resource "([\w./]+)"')
+
+
+@dataclasses.dataclass(slots=True)
+class Trial:
+    """One scheduler with its rights.
+
+    Attributes:
+        name: Of its service account, of its role, and what pods call it.
+        rights: What it may do.
+        complaints: What it said so far that it may not do.
+        program: It, once it runs.
+        verdict: The status for a request for metrics with a token that may have them; 0 before.
+        taken: A pod that somebody else has bound; None before it exists.
+        outcome: Of binding that pod; None before.
+        complained: Set with the first complaint.
+    """
+
+    name: str
+    rights: frozenset[Right]
+    complaints: set[Complaint] = dataclasses.field(default_factory=set)
+    program: wiring.Program | None = None
+    verdict: int = 0
+    taken: pods.Pod | None = None
+    outcome: bind.Outcome | None = None
+    complained: asyncio.Event = dataclasses.field(default_factory=asyncio.Event)
+
+    def metric(self, name: str, **labels: str) -> float:
+        """The value of a series; 0 where it does not exist."""
+        assert self.program is not None
+        return self.program.parts.meters.registry.get_sample_value(name, labels) or 0.0
+
+    def unready(self) -> dict[str, str]:
+        """What `/readyz` names: check → what is wrong."""
+        assert self.program is not None
+        return {name: problem for name, problem in self.program.sights.health().report("readyz").results if problem}
+
+    def undone(self) -> list[str]:
+        """What there is still to do."""
+        # Written are: that one pod was placed, that two were not, and that this happened twice to one of them.
+        events = self.metric("graphsched_events_total", outcome="written")
+        done = {
+            "a pod is bound": self.metric("graphsched_bind_total", outcome="bound") == 1,
+            "another has its condition": self.metric("graphsched_conditions_total", outcome="written") == 1,
+            f"4 events are written ({events:.0f})": events == 4,
+            f"metrics are shown ({self.verdict})": self.verdict == access.ALLOWED,
+            "a binding came too late": self.outcome is not None,
+            f"it is ready ({self.unready()})": not self.unready(),
+        }
+        return [what for what, is_done in done.items() if not is_done]
+
+
+def spread(rules: Iterable[rendering.Object]) -> frozenset[Right]:
+    """The single rights in rules of roles."""
+    return frozenset(
+        (group, resource, verb)
+        for rule in rules
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    )
+
+
+@contextlib.contextmanager
+def granted(cluster: clusters.Cluster, trials: Iterable[Trial]) -> Iterator[None]:
+    """Accounts and roles for all trials and for who scrapes them, in effect; the roles are gone afterwards."""
+    trials = list(trials)
+    made: list[str] = []
+    try:
+        made += _grant(cluster, SCRAPER, [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}])
+        for trial in trials:
+            rules = [{"apiGroups": [group], "resources": [what], "verbs": [verb]} for group, what, verb in trial.rights]
+            made += _grant(cluster, trial.name, rules)
+        for trial in trials:
+            processes.wait_until(
+                functools.partial(_in_effect, cluster, trial), what="the rights are in effect", timeout_s=10.0
+            )
+        yield
+    finally:
+        for path in made:
+            cluster.call("DELETE", path)
+
+
+def _grant(cluster: clusters.Cluster, name: str, rules: list[rendering.Object]) -> list[str]:
+    """Give an account of this name these rights; returns what was made."""
+    role = {"metadata": {"name": name}, "rules": rules}
+    binding = {
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
+        "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": NAMESPACE}],
+    }
+    for kind, body in (("clusterroles", role), ("clusterrolebindings", binding)):
+        cluster.call("POST", f"{_RBAC}/{kind}", body)
+    return [f"{_RBAC}/{kind}/{name}" for kind in ("clusterrolebindings", "clusterroles")]
+
+
+def _in_effect(cluster: clusters.Cluster, trial: Trial) -> bool:
+    group, resource, verb = min(trial.rights)
+    body = {
+        "spec": {
+            "user": f"system:serviceaccount:{NAMESPACE}:{trial.name}",
+            "resourceAttributes": {"group": group, "resource": resource, "verb": verb},
+        }
+    }
+    answer = cluster.call("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", body)
+    return bool(answer["status"]["allowed"])
+
+
+def hold(cluster: clusters.Cluster, trials: Iterable[Trial], **config: object) -> None:
+    """Run all trials until each has complained or has done all that there is to do.
+
+    Raises:
+        TimeoutError: One did neither.
+    """
+    by_name = {trial.name: trial for trial in trials}
+    cluster.call("POST", scheduling.NODES, objects.node(NODE, cpu="64", memory="64Gi"))
+    for trial in by_name.values():
+        cluster.call("POST", scheduling.PODS, objects.pod(f"fits-{trial.name}", scheduler=trial.name))
+        cluster.call("POST", scheduling.PODS, objects.pod(f"big-{trial.name}", scheduler=trial.name, cpu="1000"))
+        taken = objects.pod(f"taken-{trial.name}", spec={"nodeName": NODE})
+        made = cluster.call("POST", scheduling.PODS, taken)
+        trial.taken = kube_pods.pod(wire.POD.decode(json.dumps(made).encode()))
+    tokens = {name: cluster.service_account_token(NAMESPACE, name) for name in (SCRAPER, *by_name)}
+    with _Listening(by_name):
+        asyncio.run(_hold(cluster, list(by_name.values()), config, tokens))
+
+
+class _Listening(logging.Handler):
+    """Hands complaints to the trial they come from."""
+
+    def __init__(self, trials: dict[str, Trial]) -> None:
+        super().__init__()
+        self._trials = trials
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Look for the API server's words."""
+        for name, verb, resource in _FORBIDDEN.findall(record.getMessage()):
+            self._trials[name].complaints.add((verb, resource))
+            self._trials[name].complained.set()
+
+    def __enter__(self) -> None:
+        logging.getLogger("graphsched").addHandler(self)
+
+    def __exit__(self, *_: object) -> None:
+        logging.getLogger("graphsched").removeHandler(self)
+
+
+async def _hold(cluster: clusters.Cluster, trials: list[Trial], config: dict[str, object], tokens: Tokens) -> None:
+    places = asyncio.Semaphore(AT_A_TIME)
+    async with asyncio.TaskGroup() as group:
+        for trial in trials:
+            group.create_task(_one(cluster, trial, config, tokens, places))
+
+
+async def _one(
+    cluster: clusters.Cluster,
+    trial: Trial,
+    config: dict[str, object],
+    tokens: Tokens,
+    places: asyncio.Semaphore,
+) -> None:
+    settings = msgspec.convert({**config, "schedulerName": trial.name}, configuration.Settings)
+    owned = credentials.Credentials(
+        origin=trial.name,
+        server=cluster.server,
+        authority=cluster.authority.read_text(),
+        authorization=f"Bearer {tokens[trial.name]}",
+    )
+
+    async def load() -> credentials.Credentials:
+        return owned
+
+    clock = clocks.RealClock()
+    async with places, wiring.client(settings, credentials.Keeper(load, clock=clock)) as client:
+        trial.program = program = wiring.build(settings, client, clock=clock, rng=random.Random(1))
+        stopping = asyncio.Event()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(run.serve(program, settings, stopping))
+            besides = group.create_task(_besides(trial, program, client, tokens[SCRAPER]))
+            await _settled(trial)
+            besides.cancel()
+            stopping.set()
+
+
+async def _settled(trial: Trial) -> None:
+    """Wait until the trial has complained, or has nothing left to do."""
+    try:
+        async with asyncio.timeout(DEADLINE_S):
+            while not trial.complaints and trial.undone():
+                await tasks.pause(POLL_S, until=trial.complained)
+    except TimeoutError:
+        raise TimeoutError(f"{trial.name} does not complain, and this is not done: {trial.undone()}") from None
+
+
+async def _besides(trial: Trial, program: wiring.Program, client: clients.Client, token: str) -> None:
+    """What does not happen by itself within seconds: a second refusal, a scrape, a binding that came too late."""
+    taken = trial.taken
+    assert taken is not None
+    # A pod that is refused again waits for half a minute at least.
+    program.parts.events.failed(taken, "refused for the test")
+    while len(program.parts.events):  # noqa: ASYNC110  nobody tells when the outlet is empty
+        await asyncio.sleep(POLL_S)
+    program.parts.events.failed(taken, "refused for the test")
+    guard = program.server.door.guard
+    assert guard is not None
+    while trial.verdict in {0, access.UNAVAILABLE}:
+        trial.verdict = (await guard(token, "/metrics")).status
+    order = bind.Order(taken, "elsewhere", asked=0.0)
+    trial.outcome = await bind.bind(client, order, deadline_s=10.0, rng=random.Random(1))

@@ -12,6 +12,7 @@ Comes in: an `Order`, the decision that a pod runs on a node. Goes out: an `Outc
   name another one; not after a call whose answer was lost, as that one may still arrive.
 
 Invariant: `BOUND` means that the API server said so; every other end means that this order did not and will not bind.
+`ADVISED` is the end of orders that `advise` carries out; nothing here gives it.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ class End(enum.StrEnum):
 
     BOUND = "bound"
     """The pod runs on the node."""
+    ADVISED = "advised"
+    """The pod is tied to the node and free to go: another scheduler binds it."""
     GONE = "gone"
     """The pod was deleted, is being deleted, or was replaced by another of its name."""
     CONFLICT = "conflict"
@@ -52,6 +55,12 @@ class End(enum.StrEnum):
     """It did not work, this time."""
     MOVED = "moved"
     """Just before the call no candidate took the pod any more, so it was not made."""
+    NOTED = "noted"
+    """Nothing was to be done but to remember it."""
+
+
+PLACED = frozenset({End.BOUND, End.ADVISED, End.NOTED})
+"""How orders end well."""
 
 
 class _Target(msgspec.Struct, frozen=True, gc=False):
@@ -160,6 +169,14 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
     node: str = ""
     detail: str = ""
     retry_after_s: float = 0.0
+
+
+class Carrier(typing.Protocol):
+    """Carries out one order to a known end: by a binding (`bind`), or otherwise."""
+
+    async def __call__(self, client: calls.Client, order: Order, *, deadline_s: float, rng: random.Random) -> Outcome:
+        """As `bind` does."""
+        ...
 
 
 def body(pod: pods.Pod, node: str) -> bytes:

@@ -33,11 +33,13 @@ class Dispatcher:
         deadline_s: float,
         rng: random.Random,
         ready: asyncio.Event | None = None,
+        carrier: bind.Carrier = bind.bind,
     ) -> None:
-        """Carry out at most `places` orders at a time, each call within `deadline_s`; `ready` is set and never cleared
-        here, so that it may be one that others set as well.
+        """Carry out at most `places` orders at a time by `carrier`, each call within `deadline_s`; `ready` is set and
+        never cleared here, so that it may be one that others set as well.
         """
         self._client = client
+        self._carrier = carrier
         self._places = places
         self._deadline_s = deadline_s
         self._rng = rng
@@ -104,7 +106,7 @@ class Dispatcher:
         return [order for key, order in self._orders.items() if key not in known]
 
     async def _carry_out(self, order: bind.Order) -> None:
-        outcome = await bind.bind(self._client, order, deadline_s=self._deadline_s, rng=self._rng)
+        outcome = await self._carrier(self._client, order, deadline_s=self._deadline_s, rng=self._rng)
         self._outcomes.append(outcome)
         self.ready.set()
 

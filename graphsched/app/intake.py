@@ -19,8 +19,7 @@ import typing
 
 import msgspec
 
-from graphsched.action import conditions, dispatch, events
-from graphsched.app import backlog, promises, races, rechecks, tidings
+from graphsched.app import backlog, promises, races, rechecks, strategies, tidings
 from graphsched.base.values import keys, nodes, pods
 from graphsched.explain import refusals
 from graphsched.graph import delta, store as stores
@@ -33,8 +32,6 @@ ROWS_A_TURN = 1000
 """At 5 to 10 µs a row this stays within the 10 ms that a turn may take."""
 BAD_ROWS_LOGGED = 10
 """Of one patch; a source that sends nothing but bad rows may not fill the disk."""
-
-Change = tuple[keys.VertexKey, delta.Vertex | None, delta.Vertex | None]
 
 
 class Resync(typing.Protocol):
@@ -62,12 +59,12 @@ class Parts(msgspec.Struct, frozen=True):
     inbox: inbox.Inbox
     backlog: backlog.Backlog
     promises: promises.Promises
-    dispatcher: dispatch.Dispatcher
-    conditions: conditions.Conditions
-    events: events.Events
+    dispatcher: strategies.Orders
+    conditions: strategies.Conditions
+    events: strategies.Events
     meters: meters.Metrics
     resync: Resync
-    scheduler: str
+    strategy: strategies.Strategy
     onlookers: tuple[Onlooker, ...]
     races: races.Races
     last_look: rechecks.LastLook
@@ -104,6 +101,7 @@ class Intake:
             # Sources of this very process need no other introduction than their first patch.
             store.streams.open(patch.stream.source, patch.stream.epoch)
         changes = self._changes(patch)
+        self._parts.strategy.foresee(changes)
         applied = store.apply(patch)
         if isinstance(applied, delta.Refused) and applied.reason == "invalid":
             patch = self._sifted(patch, source)
@@ -136,10 +134,12 @@ class Intake:
             for onlooker in self._parts.onlookers:
                 _show(onlooker, before, after)
 
-    def _changes(self, patch: delta.Patch) -> list[Change]:
+    def _changes(self, patch: delta.Patch) -> list[strategies.Change]:
         """Each vertex that the patch touches, as it is and as it will be."""
         store = self._parts.store
-        gone: list[Change] = [(key, store.vertex(key), None) for key in patch.removed if key not in patch.vertices]
+        gone: list[strategies.Change] = [
+            (key, store.vertex(key), None) for key in patch.removed if key not in patch.vertices
+        ]
         return gone + [(key, store.vertex(key), after) for key, after in patch.vertices.items()]
 
     def _sifted(self, patch: delta.Patch, source: str) -> delta.Patch:
@@ -163,10 +163,10 @@ class Intake:
             return
         if after.node:
             self._bound(after, promise, now)
-        elif after.scheduler != self._parts.scheduler or after.deleting:
+        elif not self._parts.strategy.ours(after):
             self._none_of_ours(after, now)
         elif promise is None or after.key in self._parts.backlog:
-            self._parts.backlog.add(after, now)
+            self._parts.backlog.add(self._parts.strategy.subject(after), now)
 
     def _gone(self, pod: pods.Pod, promise: promises.Promise | None, now: float) -> None:
         self._tell_order(pod, None)
@@ -183,6 +183,7 @@ class Intake:
             self._kept.append(promise)
 
     def _none_of_ours(self, pod: pods.Pod, now: float) -> None:
+        self._parts.strategy.passed_over(pod)
         if self._parts.backlog.remove(pod.key, now) is None:
             return
         self._parts.conditions.forget(pod.key)

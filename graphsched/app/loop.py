@@ -250,8 +250,8 @@ class Loop:
             order = outcome.order
             tried = self._tries.pop(order.pod.key)
             self._parts.meters.bind(outcome.end.value, now - order.asked)
-            if outcome.end is bind.End.BOUND:
-                self._bound(tried, outcome, now)
+            if outcome.end in bind.PLACED:
+                self._done(tried, outcome, now)
                 continue
             # First of all its room is free again, whatever else is to be said.
             self._parts.promises.end((tried.promise,))
@@ -259,10 +259,10 @@ class Loop:
             self._not_bound(tried, outcome, now)
         self._parts.backlog.tell(news)
 
-    def _bound(self, tried: rechecks.Try, outcome: bind.Outcome, now: float) -> None:
+    def _done(self, tried: rechecks.Try, outcome: bind.Outcome, now: float) -> None:
         parts, entry = self._parts, tried.entry
         self._dismiss(entry, now)
-        parts.events.scheduled(entry.pod, outcome.node)
+        parts.strategy.placed(outcome, now)
         parts.meters.attempt(meters.Result.SCHEDULED, now - tried.began)
         parts.meters.scheduled(attempts=entry.attempts, waited_s=now - entry.added)
 

@@ -8,7 +8,8 @@ counted nowhere. That the node is deleted does not end it: it may be back under 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+import contextlib
+from collections.abc import Collection, Iterable, Iterator
 
 import msgspec
 
@@ -100,6 +101,23 @@ class Promises:
                     cut.add(promise.edge)
         if cut:
             self._apply(delta.Patch(cut=cut))
+
+    @contextlib.contextmanager
+    def without(self, promises: Iterable[Promise]) -> Iterator[None]:
+        """While the block lasts the graph is as if these had never been made."""
+        edges: dict[keys.EdgeID, relations.Edge] = {
+            promise.edge: promise.runs
+            for promise in promises
+            if self._promises.get(promise.pod.key) is promise and self._store.edge(promise.edge) is not None
+        }
+        if not edges:
+            yield
+            return
+        self._apply(delta.Patch(cut=set(edges)))
+        try:
+            yield
+        finally:
+            self._apply(delta.Patch(edges=edges))
 
     def _apply(self, patch: delta.Patch) -> None:
         applied = self._store.apply(patch)

@@ -9,8 +9,6 @@ Invariant: a name nobody knows is an error with the nearest known one, never ign
 
 from __future__ import annotations
 
-import difflib
-import ipaddress
 import pathlib
 import re
 import typing
@@ -19,10 +17,9 @@ from collections.abc import Mapping
 import msgspec
 import yaml
 
-from graphsched.app import backoff
+from graphsched.app import backoff, setting_checks
 from graphsched.base.values import errors
-from graphsched.decision import names, profile as judging
-from graphsched.decision.constraints import walk
+from graphsched.decision import profile as judging
 
 FILE_BYTES_MAX = 1 << 20
 """A configuration is a screen long; what is bigger is another file."""
@@ -214,11 +211,29 @@ class ExclusiveSettings(Group, frozen=True):
 
 
 class AdviseSettings(Group, frozen=True):
-    """Mode `advise`: another scheduler binds, to the node chosen here."""
+    """Mode `advise`: another scheduler binds, to the node chosen here.
+
+    Attributes:
+        gate: Pods with this scheduling gate are ours, whatever their schedulerName.
+        give_up_seconds: After so long without a binding, the room that was meant for a pod is for others again.
+    """
+
+    gate: str = "graphsched.io/advise"
+    give_up_seconds: Seconds = 300.0
 
 
 class ShadowSettings(Group, frozen=True):
-    """Mode `shadow`: decides and compares, binds nothing."""
+    """Mode `shadow`: decides and compares, binds nothing.
+
+    Attributes:
+        scheduler_name: The scheduler whose pods are decided on as well, and whose choices are compared.
+        settle_seconds: A pod that still waits so long after our decision on it counts as left pending by the other.
+        kept: How many of the last disagreements are kept with their reasons.
+    """
+
+    scheduler_name: str = "default-scheduler"
+    settle_seconds: Seconds = 10.0
+    kept: Count = 1000
 
 
 class Settings(Group, frozen=True):
@@ -282,14 +297,6 @@ FLAGS: dict[str, str] = {
 }
 """Flag → the setting it overrides."""
 
-FILTERS = tuple(check.plugin for check in walk.IN_ORDER if check.plugin not in {names.POOL, names.HEADROOM})
-"""Plugins whose filters can be switched off; pool and headroom have settings of their own."""
-
-# A qualified name, as events.k8s.io asks of reportingController.
-_NAME = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
-_LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
-_LABEL_KEY = re.compile(rf"([a-z0-9]([-a-z0-9.]{{0,251}}[a-z0-9])?/)?{_LABEL_VALUE.pattern}")
-
 
 def load(path: str = "", *, flags: Mapping[str, object] | None = None) -> Settings:
     """The settings in effect.
@@ -305,7 +312,7 @@ def load(path: str = "", *, flags: Mapping[str, object] | None = None) -> Settin
     for flag, value in (flags or {}).items():
         if value is not None:
             settings = _override(settings, flag, value)
-    _check(settings, place=path or "settings")
+    setting_checks.check(settings, place=path or "settings")
     return settings
 
 
@@ -398,96 +405,4 @@ def _unknown(name: str, place: tuple[str, ...]) -> errors.InputError:
     for part in filter(None, place[-1].split(".") if len(place) > 1 else ()):
         kind = next(field.type for field in msgspec.structs.fields(kind) if field.encode_name == part)
     known = [field.encode_name for field in msgspec.structs.fields(kind)]
-    return errors.InputError(*place, problem=f'unknown setting "{name}"', remedy=_nearest(name, known))
-
-
-def _nearest(name: str, known: typing.Sequence[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    return f'did you mean "{near[0]}"?' if near else f"known: {', '.join(known)}"
-
-
-def _check_http(http: HTTPSettings, *, place: str) -> None:
-    """What is open to others is encrypted and asks who they are."""
-    delegated = http.auth == "delegated"
-    if not delegated and not is_loopback(http.host):
-        raise errors.InputError(
-            place,
-            "http.host",
-            problem=f'"{http.host}" is reached by other hosts, which auth: loopback is not made for',
-            remedy="set http.auth: delegated with http.tls, or http.host: 127.0.0.1",
-        )
-    if delegated and not http.tls.on:
-        raise errors.InputError(
-            place,
-            "http.auth",
-            problem="delegated needs TLS, or tokens would be sent in the clear",
-            remedy="set http.tls.certFile and keyFile, or http.tls.selfSigned: true",
-        )
-    if bool(http.tls.cert_file) != bool(http.tls.key_file):
-        raise errors.InputError(
-            place, "http.tls", problem="certFile and keyFile go together", remedy="name both, or neither"
-        )
-    if http.tls.self_signed and http.tls.cert_file:
-        raise errors.InputError(
-            place, "http.tls", problem="selfSigned and certFile exclude each other", remedy="leave one of them out"
-        )
-
-
-def is_loopback(host: str) -> bool:
-    """Whether this is an address that only this host reaches. Of names only `localhost` is known to be one."""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def _check(settings: Settings, *, place: str) -> None:
-    """What one field alone does not tell."""
-    name = settings.scheduler_name
-    if _NAME.fullmatch(name) is None:
-        raise errors.InputError(
-            place, "schedulerName", problem=f'"{name}" is not a name', remedy="e.g. graph-scheduler"
-        )
-    if name == "default-scheduler":
-        raise errors.InputError(
-            place, "schedulerName", problem=f'"{name}" is the cluster\'s own scheduler', remedy="choose another name"
-        )
-    _check_http(settings.http, place=place)
-    _check_pool(settings.exclusive, place=place)
-    queue = settings.queue
-    if 0 < queue.max_backoff_seconds < queue.initial_backoff_seconds:
-        raise errors.InputError(
-            place,
-            "queue.maxBackoffSeconds",
-            problem=f"{queue.max_backoff_seconds:g} is less than initialBackoffSeconds",
-            remedy=f"at least {queue.initial_backoff_seconds:g}, or 0 for no backoff",
-        )
-    for field, given, known in (
-        ("profile.weights", settings.profile.weights, tuple(judging.DEFAULT_WEIGHTS)),
-        ("profile.disabledFilters", settings.profile.disabled_filters, FILTERS),
-    ):
-        for plugin in given:
-            if plugin not in known:
-                raise errors.InputError(
-                    place, field, problem=f'unknown plugin "{plugin}"', remedy=_nearest(plugin, known)
-                )
-    for field in ("allocation", "balance"):
-        if not getattr(settings.profile, field):
-            raise errors.InputError(place, f"profile.{field}", problem="is empty", remedy="name a resource, e.g. cpu")
-
-
-def _check_pool(pool: ExclusiveSettings, *, place: str) -> None:
-    if _LABEL_KEY.fullmatch(pool.node_label) is None:
-        raise errors.InputError(
-            place,
-            "exclusive.nodeLabel",
-            problem=f'"{pool.node_label}" is not the key of a label',
-            remedy="e.g. graphsched.io/pool",
-        )
-    if _LABEL_VALUE.fullmatch(pool.value) is None:
-        raise errors.InputError(
-            place,
-            "exclusive.value",
-            problem=f'"{pool.value}" is not the value of a label',
-            remedy="e.g. graph-scheduler",
-        )
+    return errors.InputError(*place, problem=f'unknown setting "{name}"', remedy=setting_checks.nearest(name, known))

@@ -91,7 +91,16 @@ class Sights:
         found = self._parts.store.pod(keys.VertexKey(f"pod/{pod}"))
         if found is None:
             return None
-        return why.explain(self._parts.store.view(), found, self._decider, waiting=self._waiting(found.key))
+        strategy = self._parts.strategy
+        if not found.node and strategy.ours(found):
+            found = strategy.subject(found)
+        return why.explain(
+            self._parts.store.view(),
+            found,
+            self._decider,
+            waiting=self._waiting(found.key),
+            advised=strategy.told(found),
+        )
 
     async def graph(self) -> server.Graph:
         """The whole graph with the promises in it, encoded.

@@ -9,13 +9,11 @@ from __future__ import annotations
 import dataclasses
 import gc
 import logging
-import platform
 import random
 from collections.abc import Coroutine
 from typing import Any
 
 import graphsched
-from graphsched.action import conditions, dispatch, events, outlet
 from graphsched.app import (
     access,
     backlog,
@@ -29,6 +27,7 @@ from graphsched.app import (
     rechecks,
     settings as configuration,
     sights,
+    strategies,
 )
 from graphsched.base.kit import clock as clocks
 from graphsched.base.kube import client as clients, credentials
@@ -69,6 +68,7 @@ class Program:
         }
         works["conditions"] = self.parts.conditions.run()
         works["events"] = self.parts.events.run()
+        works["mode"] = self.parts.strategy.run()
         if (certificate := self.server.door.certificate) is not None:
             works["serving certificate"] = certificate.keep()
         return works
@@ -99,28 +99,34 @@ def build(
         rng: For the jitter of retries and for what is audited next; it decides nothing.
 
     Raises:
-        InputError: The mode is not available yet, or the certificate to serve with can not be used.
+        InputError: The certificate to serve with can not be used.
     """
-    modes.require(settings)
     meters = metrics.Metrics(profile=settings.scheduler_name, version=graphsched.__version__)
     inbox = inboxes.Inbox()
-    reflectors = tuple(
-        reflector.Reflector(resource, client=api, inbox=inbox, clock=clock, observer=meters.watches, rng=rng)
-        for resource in resources.ALL
-    )
+    reflectors = _reflectors(settings, api, inbox, meters, clock=clock, rng=rng)
     for each in reflectors:
         meters.expect(each.resource.name)
     by_stream = {f"watch/{each.resource.name}": each for each in reflectors}
     decider = cycle.Decider(settings.decider)
-    parts = _parts(
-        settings,
-        api,
-        decider,
-        inbox,
-        meters,
-        lambda source, reason, *, epoch: by_stream[source].resync(reason, epoch=epoch),
-        clock=clock,
-        rng=rng,
+    store = stores.Store()
+    queue = backlog.Backlog(settings.backoff, leftover_s=settings.queue.max_unschedulable_seconds)
+    kept = promises.Promises(store)
+    noted = races.Races(store, meters, scheduler=settings.scheduler_name, clock=clock)
+    means = modes.means(modes.Making(settings, api, decider, store, queue, kept, inbox, meters, clock, rng))
+    parts = intake.Parts(
+        store=store,
+        inbox=inbox,
+        backlog=queue,
+        promises=kept,
+        dispatcher=means.orders,
+        conditions=means.conditions,
+        events=means.events,
+        meters=meters,
+        resync=lambda source, reason, *, epoch: by_stream[source].resync(reason, epoch=epoch),
+        strategy=means.strategy,
+        onlookers=modes.onlookers(settings, store, meters, noted),
+        races=noted,
+        last_look=rechecks.LastLook(store, kept, decider, candidates=settings.shared.candidates),
     )
     past = history.History(settings.decisions.kept)
     checkup = checkups.Checkup(parts.store.matchers, meters, rng=rng)
@@ -130,7 +136,7 @@ def build(
         past,
         clock=clock,
         synced=lambda: all(each.progress.synced.is_set() for each in reflectors),
-        on_start=lambda: _started(parts),
+        on_start=lambda: _started(parts, means),
         at_rest=checkup.look if settings.log.level == "debug" else lambda _: None,
     )
     shown = sights.Sights(parts, loop, decider, [each.progress for each in reflectors], clock=clock)
@@ -143,9 +149,34 @@ def build(
         explain=shown.explain,
         graph=shown.graph,
         config=settings,
+        shadow=means.shadow,
     )
     door = _door(settings.http, api, clock=clock)
     return Program(loop=loop, parts=parts, reflectors=reflectors, sights=shown, server=server.Server(seen, door))
+
+
+def _reflectors(
+    settings: configuration.Settings,
+    api: clients.Client,
+    inbox: inboxes.Inbox,
+    meters: metrics.Metrics,
+    *,
+    clock: clocks.Clock,
+    rng: random.Random,
+) -> tuple[reflector.Reflector[Any], ...]:
+    """Whoever follows the API server."""
+    return tuple(
+        reflector.Reflector(
+            resource,
+            client=api,
+            inbox=inbox,
+            clock=clock,
+            observer=meters.watches,
+            rng=rng,
+            events_a_patch=modes.events_a_patch(settings),
+        )
+        for resource in resources.ALL
+    )
 
 
 def _door(http: configuration.HTTPSettings, api: clients.Client, *, clock: clocks.Clock) -> server.Door:
@@ -160,60 +191,7 @@ def _door(http: configuration.HTTPSettings, api: clients.Client, *, clock: clock
     return server.Door(guard, certificate)
 
 
-def _parts(
-    settings: configuration.Settings,
-    api: clients.Client,
-    decider: cycle.Decider,
-    inbox: inboxes.Inbox,
-    meters: metrics.Metrics,
-    resync: intake.Resync,
-    *,
-    clock: clocks.Clock,
-    rng: random.Random,
-) -> intake.Parts:
-    """What the loop works with."""
-    store = stores.Store()
-    kept = promises.Promises(store)
-    seen = races.Races(store, meters, scheduler=settings.scheduler_name, clock=clock)
-    return intake.Parts(
-        store=store,
-        inbox=inbox,
-        backlog=backlog.Backlog(settings.backoff, leftover_s=settings.queue.max_unschedulable_seconds),
-        promises=kept,
-        dispatcher=dispatch.Dispatcher(
-            api,
-            places=settings.binding.concurrency,
-            deadline_s=settings.client.timeout_seconds,
-            rng=rng,
-            ready=inbox.ready,
-        ),
-        conditions=conditions.Conditions(
-            api,
-            rate=outlet.Rate(per_second=settings.conditions.per_second, burst=settings.conditions.burst),
-            clock=clock,
-            rng=rng,
-            on_end=meters.condition,
-        ),
-        events=events.Events(
-            api,
-            controller=settings.scheduler_name,
-            instance=f"{settings.scheduler_name}-{platform.node()}",
-            rate=outlet.Rate(per_second=settings.events.per_second, burst=settings.events.burst),
-            length_max=settings.events.queue_length,
-            clock=clock,
-            rng=rng,
-            on_end=meters.event,
-        ),
-        meters=meters,
-        resync=resync,
-        scheduler=settings.scheduler_name,
-        onlookers=modes.onlookers(settings, store, meters, seen),
-        races=seen,
-        last_look=rechecks.LastLook(store, kept, decider, candidates=settings.shared.candidates),
-    )
-
-
-def _started(parts: intake.Parts) -> None:
+def _started(parts: intake.Parts, means: strategies.Means) -> None:
     """The first lists are in the graph, and most of what is there will stay.
 
     The policy for the garbage collector: what there is now is never looked at again (`freeze`), since nearly all of it
@@ -227,3 +205,4 @@ def _started(parts: intake.Parts) -> None:
         len(parts.store.columns.rows),
         len(parts.backlog),
     )
+    means.begin()

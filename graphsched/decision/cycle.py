@@ -112,6 +112,23 @@ class Decider:
                 return status.Status(status.Code(int(attributed.codes[row])), attributed.reasons(row), by)
         return status.SUCCESS
 
+    def weigh(self, graph: view.View, pod: pods.Pod, name: str) -> trace.Weighing:
+        """What is to be said of the node of this name, beside the one that `decide` chooses.
+
+        Raises:
+            StaleViewError: The store has moved on since the view was made.
+        """
+        decision, admitted = self.decide(graph, pod), self.admits(graph, pod, name)
+        if not admitted.ok or not decision.placed:
+            return trace.Weighing(decision, admitted)
+        found, subject = self.classes.get(graph, pod.spec), self._subject(graph, pod)
+        allowed = self._narrowed(graph, pod, self._outside(graph, pod, subject, _with_nominated(graph, pod)))
+        mask = found.mask if allowed is None else found.mask & allowed
+        extra = self._company(graph, subject, mask)
+        key = (found.ranking if allowed is None and not extra else found.within(graph, mask, _sum(extra))).key
+        total = int(key[graph.columns.rows[name]])
+        return trace.Weighing(decision, admitted, total // classes.RANK_SPAN, int(key.max()) // classes.RANK_SPAN)
+
     def devices(self, graph: view.View, pod: pods.Pod, name: str) -> tuple[int, ...]:
         """Indices of the shareable GPUs that the pod gets on a node that admits it."""
         if pod.spec.gpu is None:

@@ -69,6 +69,22 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
         return bool(self.node)
 
 
+class Weighing(msgspec.Struct, frozen=True, gc=False):
+    """A node that somebody else chose, beside the decision made here.
+
+    Attributes:
+        decision: What would have been decided.
+        status: Whether that node would have passed, or what refuses it.
+        total: Its weighted total; 0 where it does not pass.
+        best: The greatest total of all nodes that pass; 0 where none does.
+    """
+
+    decision: Decision
+    status: status.Status
+    total: int = 0
+    best: int = 0
+
+
 class Verdict(msgspec.Struct, frozen=True, gc=False):
     """One node's part of an evaluation.
 

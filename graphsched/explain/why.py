@@ -57,6 +57,20 @@ class Waiting(msgspec.Struct, frozen=True, gc=False):
     next_try_s: float | None = None
 
 
+class Advised(msgspec.Struct, frozen=True, gc=False):
+    """A pod that was tied to a node here, for another scheduler to bind it there.
+
+    Attributes:
+        node: Name of the node.
+        seconds: How long ago.
+        given_up: Whether its room there is for others again.
+    """
+
+    node: str
+    seconds: float
+    given_up: bool = False
+
+
 class Candidate(msgspec.Struct, frozen=True, gc=False):
     """A node that passed every check, with its scores by plugin and their sum."""
 
@@ -70,7 +84,8 @@ class Explanation(msgspec.Struct, frozen=True, gc=False):
 
     Attributes:
         pod: `namespace/name`.
-        state: `runs`, `pending`, `fits` (pending, and a node would take it now) or `gated`.
+        state: `runs`, `pending`, `fits` (pending, and a node would take it now), `gated` or `advised` (tied to a node,
+            where another scheduler is to bind it).
         headline: The answer in one sentence.
         node: Where it runs or would go; empty when nowhere.
         candidates: That node first, then at most two runners-up.
@@ -103,6 +118,7 @@ def explain(
     decider: cycle.Decider,
     *,
     waiting: Waiting | None = None,
+    advised: Advised | None = None,
 ) -> Explanation:
     """Explain one pod on this view. A pod that runs is weighed as if it were about to be placed."""
     if pod.gates and not pod.node:
@@ -127,6 +143,8 @@ def explain(
         score_max=100 * sum(decider.settings.weights.get(plugin, 0) for plugin in _scored(ranked)),
         waiting=waiting,
     )
+    if advised is not None:
+        return _advised(base, beneath, subject, evaluation, decider.settings, advised)
     if placement:
         return _placed(base, beneath, subject, evaluation, ranked, decider.settings)
     if ranked:
@@ -195,6 +213,32 @@ def _placed(
             f"better ({ranked[0].total})."
         )
     return msgspec.structs.replace(base, headline=headline, candidates=(own, *others))
+
+
+def _advised(
+    base: Explanation,
+    graph: view.View,
+    pod: pods.Pod,
+    evaluation: trace.Evaluation,
+    settings: profile.Profile,
+    advised: Advised,
+) -> Explanation:
+    node, verdict = advised.node, evaluation.verdicts.get(advised.node)
+    headline = f"{pod.name} was advised to {node} {wording.duration(advised.seconds)} ago and is not bound there yet: "
+    if verdict is None:
+        headline += "the node is not known here"
+    elif verdict.status.ok:
+        headline += "nothing known here is in the way, the scheduler named in the pod has to bind it"
+    else:
+        others = company.Company(graph, pod, settings)
+        headline += f"it is {groups.label(graph, pod, node, verdict.status, others)} now"
+    kept = "Its room there is for others again" if advised.given_up else "Its room there is kept"
+    return msgspec.structs.replace(
+        base,
+        state="advised",
+        node=node,
+        headline=f"{headline}. {kept}; its affinity can not be changed any more, only a new pod is placed anew.",
+    )
 
 
 def _sole(total: int) -> str:

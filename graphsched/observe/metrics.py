@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 import prometheus_client
 from prometheus_client import registry as registries
 
-from graphsched.observe import series, watching
+from graphsched.observe import modes, series, watching
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -50,6 +50,7 @@ class Metrics:
         registry: Holds exactly these metrics and the process's own.
         declared: All metrics in order of declaration.
         profile: The scheduler name that `profile` labels carry.
+        modes: Those of the modes that leave the binding to another scheduler.
         watches: Those about the watches of the API server.
     """
 
@@ -65,6 +66,7 @@ class Metrics:
         self._declare_graph()
         self._declare_decision()
         self._declare_actions()
+        self.modes = modes.Modes(self._counter, self._gauge, self._histogram)
         self._declare_watches()
         self._declare_process(version)
         prometheus_client.ProcessCollector(registry=self.registry)
@@ -245,9 +247,10 @@ class Metrics:
         self._binds = series.Family(
             self._counter(
                 "graphsched_bind_total",
-                "Bindings sent to the API server, by outcome: bound, gone (the pod was deleted), conflict (it was "
-                "bound or replaced meanwhile), refused (admission said no), failed (no answer, or an error) or moved "
-                "(not sent, as just before that no candidate took the pod any more).",
+                "Decisions carried out, by outcome: bound, gone (the pod was deleted), conflict (it was bound or "
+                "replaced meanwhile), refused (admission said no), failed (no answer, or an error), moved (not sent, "
+                "as just before that no candidate took the pod any more), advised (mode advise: tied to its node for "
+                "another scheduler) or noted (mode shadow: nothing was sent).",
                 "outcome",
             ),
             1,

@@ -56,6 +56,7 @@ _INDEX = """graphsched
 /debug/conflicts    the last races with other schedulers: who, where, when it was seen (?limit=20)
 /debug/explain      why a pod is where it is, or why it is pending (?pod=namespace/name)
 /debug/graph        the whole graph, to replay it: graphsched snapshot --from-scheduler
+/debug/shadow       mode shadow: how another scheduler's choices compare with ours (?limit=20)
 """
 
 Decisions = Callable[[int, str], Sequence[object]]
@@ -95,6 +96,7 @@ class Sights(msgspec.Struct, frozen=True):
         explain: Explains one pod.
         graph: Hands out the whole graph.
         config: The configuration in effect, without secrets; anything msgspec can encode.
+        shadow: A limit of disagreements → a report msgspec can encode; None where nothing is compared.
     """
 
     metrics: meters.Metrics
@@ -104,6 +106,7 @@ class Sights(msgspec.Struct, frozen=True):
     explain: Explain
     graph: Callable[[], Awaitable[Graph]]
     config: object
+    shadow: Callable[[int], object] | None = None
 
 
 class Door(msgspec.Struct, frozen=True):
@@ -149,6 +152,7 @@ class Server:
                 web.get("/debug/conflicts", self._conflicts),
                 web.get("/debug/explain", self._explain),
                 web.get("/debug/graph", self._graph, allow_head=False),
+                web.get("/debug/shadow", self._shadow),
             ]
         )
         runner = web.AppRunner(
@@ -256,6 +260,14 @@ class Server:
             return closed
         limit = _limit(request)
         return limit if isinstance(limit, web.Response) else self._json(self._sights.conflicts(limit))
+
+    async def _shadow(self, request: web.Request) -> web.Response:
+        if closed := self._closed(request):
+            return closed
+        if self._sights.shadow is None:
+            return _problem(404, "this scheduler compares with no other: run it with --mode shadow")
+        limit = _limit(request)
+        return limit if isinstance(limit, web.Response) else self._json(self._sights.shadow(limit))
 
     async def _explain(self, request: web.Request) -> web.Response:
         if closed := self._closed(request):

@@ -100,9 +100,14 @@ class Reflector(typing.Generic[Body]):
         clock: clocks.Clock,
         observer: progress.Observer,
         rng: random.Random,
+        events_a_patch: int = ROWS_MAX,
     ) -> None:
-        """Prepare; nothing is read before `run`."""
+        """Prepare; nothing is read before `run`.
+
+        With one of a watch's events a patch, no state that it told of is passed over.
+        """
         self.resource = resource
+        self._events_a_patch = events_a_patch
         self.progress = progress.Progress(resource.name, clock=clock, observer=observer)
         self._client = client
         self._inbox = inbox
@@ -290,8 +295,8 @@ class Reflector(typing.Generic[Body]):
                 self.progress.heard()
                 while (lines := await watch.read()) is not None:
                     self._word_at = self._clock.monotonic()
-                    for start in range(0, len(lines), ROWS_MAX):
-                        await self._apply(lines[start : start + ROWS_MAX])
+                    for start in range(0, len(lines), self._events_a_patch):
+                        await self._apply(lines[start : start + self._events_a_patch])
                     heard = True
                     self._refusals = 0
                     self._backoff.reset()

@@ -1,12 +1,8 @@
 """Each mode does what docs/modes.md says of it."""
 
-import asyncio
-import random
-
 import pytest
 
-from graphsched.app import settings, wiring
-from graphsched.base.values import errors
+from graphsched.app import settings
 from tests import builders
 from tests.app import live
 from tests.fakes import apiserver, storage, virtual
@@ -17,18 +13,6 @@ OPEN = builders.make_node("p1").cpu("2").label(KEY, VALUE)
 CLOSED = builders.make_node("p2").cpu("2").label(KEY, VALUE).taint(KEY, VALUE)
 WEB = builders.make_pod("web").cpu("1").tolerate(KEY, VALUE, "NoSchedule")
 THEIRS = builders.make_pod("theirs").cpu("1")
-
-
-@pytest.mark.parametrize("mode", ["advise", "shadow"])
-def test_a_mode_that_is_not_there_yet_is_refused_in_words(mode: str) -> None:
-    """It must never run as another one."""
-
-    async def build() -> None:
-        async with apiserver.FakeApiServer() as server, server.client() as client:
-            wiring.build(settings.load(flags={"--mode": mode}), client, clock=virtual.LoopClock(), rng=random.Random(1))
-
-    with pytest.raises(errors.InputError, match=f'mode: "{mode}" is not available yet'):
-        asyncio.run(build())
 
 
 def leaks(it: live.Scheduler) -> list[str]:

@@ -14,6 +14,8 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from tests.fakes import updates
+
 Object = dict[str, Any]
 
 CREATED_AT = "2027-01-15T08:00:00Z"
@@ -144,7 +146,10 @@ class Storage:
         before = self.get(key)
         _require_same(key, before, body.get("metadata", {}))
         wanted = {part: body.get(part, {})} if part else body
-        return self._store(key, _merged(before, wanted, strategic=strategic))
+        merged = _merged(before, wanted, strategic=strategic)
+        if key.collection == PODS and (problem := updates.problem(before, merged)):
+            raise Refusal(422, "Invalid", f'Pod "{key.name}" is invalid: {problem}')
+        return self._store(key, merged)
 
     def delete(self, key: Key, options: Object | None = None) -> Object:
         """Remove the object; a bound pod with a grace period is only marked, as a kubelet has to end it first."""

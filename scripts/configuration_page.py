@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from graphsched.app import settings
+from graphsched.app import groups, settings
 
 PAGE = pathlib.Path(__file__).resolve().parents[1] / "docs" / "configuration.md"
 
@@ -55,7 +55,7 @@ def _group(group: type[msgspec.Struct], prefix: str, flags: dict[str, str]) -> I
     nested: list[msgspec.structs.FieldInfo] = []
     for field in msgspec.structs.fields(group):
         kind = hints[field.name]
-        (nested if isinstance(kind, type) and issubclass(kind, settings.Group) else plain).append(field)
+        (nested if isinstance(kind, type) and issubclass(kind, groups.Group) else plain).append(field)
     yield f"\n## {prefix.rstrip('.') or 'Top level'}\n\n"
     if prefix:
         yield f"{(inspect.getdoc(group) or '').partition(chr(10))[0]}\n\n"

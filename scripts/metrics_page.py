@@ -23,6 +23,8 @@ Label values are closed or bounded sets, never the name of a pod or a node. A hi
 This page is written by `python -m scripts.metrics_page` from `graphsched/observe/metrics.py`.
 """
 
+_SHARED = ("scheduler_", "leader_election_")
+
 _TAIL = """
 ## Worth an alert
 
@@ -34,8 +36,8 @@ The alerts are [charts/graphsched/alerts/graphsched.yaml](../charts/graphsched/a
 def page() -> str:
     """The whole page."""
     declared = metrics.Metrics(profile="graph-scheduler", version="0").declared
-    shared = [one for one in declared if one.name.startswith("scheduler_")]
-    own = [one for one in declared if not one.name.startswith("scheduler_")]
+    shared = [one for one in declared if one.name.startswith(_SHARED)]
+    own = [one for one in declared if not one.name.startswith(_SHARED)]
     return "".join(
         [
             _HEAD,

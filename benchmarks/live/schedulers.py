@@ -37,7 +37,8 @@ def _kube_scheduler(cluster: clusters.Cluster) -> Command:
 
 
 def _graphsched(cluster: clusters.Cluster, program: Sequence[str | os.PathLike[str]] = (GRAPHSCHED,)) -> Command:
-    return [*program, "run", "--port", "0", "--kubeconfig", cluster.kubeconfig_for(_USER)]
+    # As kube-scheduler beside it: one of each runs, and none waits for the lease of the one before.
+    return [*program, "run", "--no-leader-elect", "--port", "0", "--kubeconfig", cluster.kubeconfig_for(_USER)]
 
 
 def _bare_binder(cluster: clusters.Cluster) -> Command:

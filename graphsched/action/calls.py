@@ -13,6 +13,7 @@ from graphsched.base.values import errors, pods
 
 Patching = typing.Literal["merge", "strategic-merge", "json"]
 Query = Mapping[str, str | int]
+NO_QUERY: Query = {}
 
 BUSY = (429, 503)
 """The API server is there and asks for patience: nothing took effect."""

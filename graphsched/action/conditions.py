@@ -90,6 +90,11 @@ class Conditions:
         if self._said.pop(key, None) is not None:
             self._outlet.discard(key)
 
+    def clear(self) -> None:
+        """Say nothing of what waits, and take nothing for said: from now on somebody else speaks."""
+        self._said.clear()
+        self._outlet.clear()
+
     def hold(self, key: keys.VertexKey) -> asyncio.Future[None] | None:
         """The pod is about to be bound: say nothing more, and tell when what is under way is over."""
         self.forget(key)

@@ -4,8 +4,8 @@ Comes in: orders, no more than there are free places. Goes out: outcomes, in the
 the loop to fetch in its own time; `ready` tells it to come. Each order is a task of its own: two bindings that wait for
 the API server do not wait for each other.
 
-Invariant: every order that was taken ends as exactly one outcome, except when the program ends first; `close` returns
-those.
+Invariant: every order that was taken ends as exactly one outcome, except when the program ends first or all are
+abandoned; `close` and `abandon` return those.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ class Dispatcher:
         self._rng = rng
         self._orders: dict[keys.VertexKey, bind.Order] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._abandoned: set[asyncio.Task[None]] = set()
         self._outcomes: list[bind.Outcome] = []
         self._broken: BaseException | None = None
         self._closing = False
@@ -89,6 +90,17 @@ class Dispatcher:
             del self._orders[outcome.order.pod.key]
         return outcomes
 
+    def abandon(self) -> list[bind.Order]:
+        """Cut short what is under way and go on; returns the orders whose end is unknown, and forgets them.
+
+        Outcomes that have become known must be fetched first.
+        """
+        orders, self._orders = list(self._orders.values()), {}
+        self._abandoned.update(self._tasks)
+        for task in self._tasks:
+            task.cancel()
+        return orders
+
     async def close(self, *, grace_s: float) -> Iterable[bind.Order]:
         """Wait for what is under way, `grace_s` at most, then cut it short.
 
@@ -112,8 +124,10 @@ class Dispatcher:
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
+        abandoned = task in self._abandoned
+        self._abandoned.discard(task)
         if task.cancelled():
-            if not self._closing:
+            if not self._closing and not abandoned:
                 self._broken = RuntimeError(f"{task.get_name()} was cancelled, and nobody but this may do that")
         else:
             self._broken = task.exception() or self._broken

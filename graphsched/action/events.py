@@ -147,6 +147,10 @@ class Events:
                 return
         self._on_end("merged")
 
+    def clear(self) -> None:
+        """Write nothing of what waits."""
+        self._outlet.clear()
+
     async def run(self) -> None:
         """Write until cancelled."""
         await self._outlet.run()

@@ -77,8 +77,8 @@ class Outlet(typing.Generic[Key, Value]):
             length_max: How many values may wait; one more is dropped.
             workers: How many calls at a time.
             rng: For the jitter of pauses.
-            on_end: Told of every value: `written`, `failed` (not to be had), `moot` (its object is gone, or it was
-                taken back) or `dropped`.
+            on_end: Told of every value: `written`, `failed` (not to be had), `moot` (its object is gone, it was taken
+                back, or this replica may not write) or `dropped`.
             tries_max: How often a value is sent that the server can not take now; None for as often as it takes.
         """
         self._name = name
@@ -115,6 +115,14 @@ class Outlet(typing.Generic[Key, Value]):
         self._waiting.pop(key, None)
         if key in self._sending:
             self._unwanted.add(key)
+        self._rest()
+
+    def clear(self) -> None:
+        """Do not send anything of what waits; calls under way go on, and are not repeated if they fail."""
+        self._unwanted.update(self._sending)
+        while self._waiting:
+            key, (value, _) = self._waiting.popitem()
+            self._on_end(key, value, "moot")
         self._rest()
 
     def sending(self, key: Key) -> asyncio.Future[None] | None:
@@ -169,7 +177,7 @@ class Outlet(typing.Generic[Key, Value]):
         """Make one call; returns how long to leave the server alone."""
         try:
             await self._send(key, value)
-        except (errors.NotFoundError, errors.ConflictError):
+        except (errors.NotFoundError, errors.ConflictError, errors.FencedError):
             self._on_end(key, value, "moot")
         except errors.ClusterError as error:
             if calls.passing(error) and (self._tries_max is None or tries + 1 < self._tries_max):

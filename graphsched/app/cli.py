@@ -140,6 +140,10 @@ def run(
     context: ContextOption = "",
     host: Annotated[str | None, typer.Option("--host", help="Address of metrics and health.")] = None,
     port: Annotated[int | None, typer.Option("--port", help="Its port; 0 for any free one. Default: 10260.")] = None,
+    leader_elect: Annotated[
+        bool | None,
+        typer.Option("--leader-elect/--no-leader-elect", help="Decide only with the lease. Default: leader-elect."),
+    ] = None,
     log_format: Annotated[str | None, typer.Option("--log-format", metavar="text|json", help="Default: text.")] = None,
     log_level: Annotated[
         str | None,
@@ -161,6 +165,7 @@ def run(
             "--context": context or None,
             "--host": host,
             "--port": port,
+            "--leader-elect": leader_elect,
             "--log-format": log_format,
             "--log-level": log_level,
         }

@@ -6,6 +6,8 @@ the graph a decision reads and the promise it makes; between turns everything el
 
     absorb patches → settle outcomes → wake who may be helped → decide for some milliseconds → (yield) → absorb …
 
+A replica that does not lead does all of it but deciding, so that it may begin at once when it has to.
+
 Invariants: nothing is decided before every watch has delivered its first list and it is in the graph; no more orders
 are out than the dispatcher has places, so a server that does not answer stops decisions instead of piling them up; a
 pod whose binding is out is not decided again.
@@ -56,6 +58,7 @@ class Loop:
         *,
         clock: clocks.Clock,
         synced: Callable[[], bool],
+        leading: Callable[[], bool] = lambda: True,
         on_start: Callable[[], None] = lambda: None,
         at_rest: Callable[[float], None] = lambda _: None,
     ) -> None:
@@ -67,7 +70,8 @@ class Loop:
             past: Where decisions are kept for those who ask.
             clock: Its time is the queue's.
             synced: Whether every watch has delivered its first list.
-            on_start: Called once, when decisions begin.
+            leading: Whether this replica may decide; others follow the cluster, keep their queue, and wait.
+            on_start: Called once, when the first lists are in the graph.
             at_rest: Called with the time at the end of each turn that leaves nothing to do at once.
         """
         self._parts = parts
@@ -75,6 +79,8 @@ class Loop:
         self._past = past
         self._clock = clock
         self._synced = synced
+        self._leading = leading
+        self._leads = False
         self._on_start = on_start
         self._at_rest = at_rest
         self.intake = intake.Intake(parts)
@@ -126,6 +132,7 @@ class Loop:
         backlog = self._parts.backlog
         self.intake.absorb(now)
         self.settle(now)
+        self._stand(now)
         if not self.started and self._synced() and not len(self._parts.inbox):
             self.started = True
             self._on_start()
@@ -133,7 +140,7 @@ class Loop:
         if self.started and not self._stopping:
             backlog.tick(now)
             more = backlog.ask(now, self._room)
-            more = self.decide() or more
+            more = (self._leads and self.decide()) or more
         for (queue, event), count in backlog.moves.items():
             self._parts.meters.queue_incoming(queue, event.value, count)
         backlog.moves.clear()
@@ -142,6 +149,33 @@ class Loop:
             self._at_rest(now)
         self.turned = self._clock.monotonic()
         return more
+
+    def _stand(self, now: float) -> None:
+        """See whether this replica leads; one that does no more gives up what it has not finished."""
+        leads = self._leading()
+        if self._leads and not leads:
+            self._stand_down(now)
+        # What was written before the term began must be in the graph before the first decision.
+        self._leads = leads and (self._leads or not len(self._parts.inbox))
+
+    def _stand_down(self, now: float) -> None:
+        """Drop what is assumed and what waits to be written: from now on somebody else decides.
+
+        Whether the orders that are out still take effect is not known, and need not be: before this replica decides
+        again it reads every pod. What the API server has confirmed is no assumption, and ends when the watch shows it.
+        """
+        parts, news = self._parts, tidings.News()
+        orders = parts.dispatcher.abandon()
+        for order in orders:
+            tried = self._tries.pop(order.pod.key)
+            parts.promises.end((tried.promise,))
+            news.left(order.pod, order.node)
+            parts.meters.bind("abandoned", now - order.asked)
+            parts.backlog.failed(tried.entry, now)
+        parts.backlog.tell(news)
+        parts.conditions.clear()
+        parts.events.clear()
+        _log.info("standing by: %d bindings were given up", len(orders))
 
     # ── deciding ───────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -6,12 +6,11 @@ is in the profile (`Settings.decider`), since files are judged by it as well.
 
 from __future__ import annotations
 
-import platform
 import random
 import typing
 from collections.abc import Callable
 
-from graphsched.action import advise, bind, conditions, dispatch, events, outlet
+from graphsched.action import advise, bind, calls, conditions, dispatch, events, outlet
 from graphsched.app import (
     advising,
     backlog,
@@ -24,7 +23,6 @@ from graphsched.app import (
     strategies,
 )
 from graphsched.base.kit import clock as clocks
-from graphsched.base.kube import client as clients
 from graphsched.decision import cycle
 from graphsched.graph import store as stores
 from graphsched.observe import metrics as meters
@@ -35,7 +33,8 @@ class Making(typing.NamedTuple):
     """What there is when the mode's own parts are made."""
 
     settings: configuration.Settings
-    api: clients.Client
+    writer: calls.Client
+    instance: str
     decider: cycle.Decider
     store: stores.Store
     queue: backlog.Backlog
@@ -48,7 +47,7 @@ class Making(typing.NamedTuple):
     def dispatcher(self, carrier: bind.Carrier) -> dispatch.Dispatcher:
         """Carries out orders by calls."""
         return dispatch.Dispatcher(
-            self.api,
+            self.writer,
             places=self.settings.binding.concurrency,
             deadline_s=self.settings.client.timeout_seconds,
             rng=self.rng,
@@ -60,7 +59,7 @@ class Making(typing.NamedTuple):
         """Writes conditions."""
         rate = self.settings.conditions
         return conditions.Conditions(
-            self.api,
+            self.writer,
             rate=outlet.Rate(per_second=rate.per_second, burst=rate.burst),
             clock=self.clock,
             rng=self.rng,
@@ -71,9 +70,9 @@ class Making(typing.NamedTuple):
         """Writes events."""
         name, rate = self.settings.scheduler_name, self.settings.events
         return events.Events(
-            self.api,
+            self.writer,
             controller=name,
-            instance=f"{name}-{platform.node()}",
+            instance=self.instance,
             rate=outlet.Rate(per_second=rate.per_second, burst=rate.burst),
             length_max=rate.queue_length,
             clock=self.clock,

@@ -5,7 +5,8 @@ that fails takes the program down with its error, since a scheduler that runs in
 
 The end, in this order: not ready any more; no new decisions; bindings that are out get `binding.graceSeconds` to end;
 what is then unknown is named in the log (nothing of it is kept, so the next start reads the truth from the API server);
-events and conditions that wait are written; the connections close. A second signal ends it at once.
+events and conditions that wait are written; the lease is released; the connections close. A second signal ends it at
+once.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ _log = logging.getLogger(__name__)
 
 FLUSH_S = 3.0
 """For events and conditions at the end: most of what waits fits, and a kubelet's patience is 30 s."""
+RELEASE_S = 3.0
+"""For giving up the lease at the end; who is not told waits until it runs out."""
 LAG_PERIOD_S = 0.5
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
@@ -113,6 +116,9 @@ async def serve(
         await program.parts.events.flush(deadline_s=FLUSH_S)
         for task in background:
             task.cancel()
+    if program.elector is not None:
+        # Nothing is written after this, so another replica may begin.
+        await program.elector.release(deadline_s=RELEASE_S)
     _log.info("ended in good order after %d decisions", program.loop.decisions)
 
 

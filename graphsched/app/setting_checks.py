@@ -11,6 +11,7 @@ import ipaddress
 import re
 import typing
 
+from graphsched.app import election
 from graphsched.base.values import errors
 from graphsched.decision import names, profile as judging
 from graphsched.decision.constraints import walk
@@ -51,6 +52,7 @@ def check(settings: configuration.Settings, *, place: str) -> None:
             problem=f'"{settings.advise.gate}" is not the name of a scheduling gate',
             remedy="e.g. graphsched.io/advise",
         )
+    election.check(settings.leader_election, scheduler=name, place=place)
     queue = settings.queue
     if 0 < queue.max_backoff_seconds < queue.initial_backoff_seconds:
         raise errors.InputError(

@@ -17,20 +17,13 @@ from collections.abc import Mapping
 import msgspec
 import yaml
 
-from graphsched.app import backoff, setting_checks
+from graphsched.app import backoff, election, setting_checks
+from graphsched.app.groups import Count, Group, Rate, Seconds
 from graphsched.base.values import errors
 from graphsched.decision import profile as judging
 
 FILE_BYTES_MAX = 1 << 20
 """A configuration is a screen long; what is bigger is another file."""
-
-Count = typing.Annotated[int, msgspec.Meta(ge=1)]
-Seconds = typing.Annotated[float, msgspec.Meta(gt=0)]
-Rate = typing.Annotated[float, msgspec.Meta(gt=0)]
-
-
-class Group(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """Base of all groups of settings."""
 
 
 class ClientSettings(Group, frozen=True):
@@ -170,7 +163,7 @@ class ProfileSettings(Group, frozen=True):
         ignored_resource_groups: Prefixes (before the `/`) of such resources.
     """
 
-    weights: dict[str, typing.Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]] = {}
+    weights: dict[str, typing.Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]] = msgspec.field(default_factory=dict)
     disabled_filters: tuple[str, ...] = ()
     allocation: dict[str, typing.Annotated[int, msgspec.Meta(ge=1, le=100)]] = msgspec.field(
         default_factory=lambda: dict(judging.Profile().allocation)
@@ -258,6 +251,7 @@ class Settings(Group, frozen=True):
     conditions: ConditionSettings = ConditionSettings()
     log: LogSettings = LogSettings()
     decisions: DecisionSettings = DecisionSettings()
+    leader_election: election.LeaderElectionSettings = election.LeaderElectionSettings()
     profile: ProfileSettings = ProfileSettings()
 
     @property
@@ -292,6 +286,7 @@ FLAGS: dict[str, str] = {
     "--context": "client.context",
     "--host": "http.host",
     "--port": "http.port",
+    "--leader-elect": "leaderElection.enabled",
     "--log-format": "log.format",
     "--log-level": "log.level",
 }

@@ -208,6 +208,10 @@ class Shadowing:
         orders, self._orders = self._orders, {}
         return [bind.Outcome(order, bind.End.NOTED, order.node) for order in orders.values()]
 
+    def abandon(self) -> list[bind.Order]:
+        """Nothing is ever under way."""
+        return []
+
     async def close(self, *, grace_s: float) -> Iterable[bind.Order]:  # noqa: ARG002
         """Nothing is ever under way."""
         return ()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from graphsched.app import intake, loop as loops, parking
+from graphsched.app import intake, leadership, loop as loops, parking
 from graphsched.base.kit import clock as clocks
 from graphsched.base.values import keys
 from graphsched.decision import cycle
@@ -36,12 +36,14 @@ class Sights:
         sources: Sequence[progress.Progress],
         *,
         clock: clocks.Clock,
+        elector: leadership.Elector | None = None,
     ) -> None:
         self._parts = parts
         self._loop = loop
         self._decider = decider
         self._sources = sources
         self._clock = clock
+        self._elector = elector
         self.stopping = False
         """Set when the program is told to end: it is not ready any more."""
 
@@ -49,11 +51,16 @@ class Sights:
         """All checks."""
         return health.Health(
             [
+                *_election(self._elector),
                 health.Check("loop", self._turning, live=True),
                 health.Check("shutdown", lambda: "the program is ending" if self.stopping else ""),
                 *(health.Check(f"watch/{source.state.source}", _Following(source)) for source in self._sources),
             ]
         )
+
+    def standby(self) -> str:
+        """Who is to be asked instead; empty when this replica decides."""
+        return "" if self._elector is None or self._elector.leading else self._elector.stance
 
     def refresh(self) -> None:
         """Bring the metrics up to date that are only read when somebody asks."""
@@ -130,6 +137,16 @@ class Sights:
     def _turning(self) -> str:
         idle_s = self._clock.monotonic() - self._loop.turned
         return f"the loop has not turned for {idle_s:.0f} s" if idle_s > STUCK_S else ""
+
+
+def _election(elector: leadership.Elector | None) -> list[health.Check]:
+    """A leader that does not notice the end of its term is stuck; one that can not have the lease is only unready."""
+    if elector is None:
+        return []
+    return [
+        health.Check("leader-election", elector.overdue, live=True, note=lambda: elector.stance),
+        health.Check("lease", elector.hindrance),
+    ]
 
 
 class _Following:

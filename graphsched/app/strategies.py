@@ -48,6 +48,10 @@ class Orders(typing.Protocol):
         """The outcomes that have become known since the last call."""
         ...
 
+    def abandon(self) -> list[bind.Order]:
+        """Cut short what is under way and go on; returns the orders whose end is unknown, and forgets them."""
+        ...
+
     async def close(self, *, grace_s: float) -> Iterable[bind.Order]:
         """Wait for what is under way, `grace_s` at most, and return the orders whose end is unknown."""
         ...
@@ -66,6 +70,10 @@ class Conditions(typing.Protocol):
 
     def hold(self, key: keys.VertexKey) -> asyncio.Future[None] | None:
         """The pod is about to be placed: say nothing more, and tell when what is under way is over."""
+        ...
+
+    def clear(self) -> None:
+        """Say nothing of what waits, and take nothing for said: from now on somebody else speaks."""
         ...
 
     async def run(self) -> None:
@@ -90,6 +98,10 @@ class Events(typing.Protocol):
 
     def failed(self, pod: pods.Pod, note: str, *, last: bool = False) -> None:
         """The pod found no node, or something went wrong with it; the `last` word is said in any case."""
+        ...
+
+    def clear(self) -> None:
+        """Write nothing of what waits."""
         ...
 
     async def run(self) -> None:
@@ -200,6 +212,9 @@ class NoConditions:
         """Nothing is ever under way."""
         return None
 
+    def clear(self) -> None:
+        """Nothing waits."""
+
     async def run(self) -> None:
         """There is nothing to write."""
         await asyncio.Event().wait()
@@ -221,6 +236,9 @@ class NoEvents:
 
     def failed(self, pod: pods.Pod, note: str, *, last: bool = False) -> None:
         """Nothing is written."""
+
+    def clear(self) -> None:
+        """Nothing waits."""
 
     async def run(self) -> None:
         """There is nothing to write."""

@@ -9,17 +9,21 @@ from __future__ import annotations
 import dataclasses
 import gc
 import logging
+import platform
 import random
+import uuid
 from collections.abc import Coroutine
 from typing import Any
 
 import graphsched
+from graphsched.action import fence
 from graphsched.app import (
     access,
     backlog,
     certificates,
     checkups,
     intake,
+    leadership,
     loop as loops,
     modes,
     promises,
@@ -30,7 +34,7 @@ from graphsched.app import (
     strategies,
 )
 from graphsched.base.kit import clock as clocks
-from graphsched.base.kube import client as clients, credentials
+from graphsched.base.kube import client as clients, credentials, leases
 from graphsched.decision import cycle
 from graphsched.explain import history
 from graphsched.graph import store as stores
@@ -53,6 +57,7 @@ class Program:
         reflectors: Follow the API server.
         sights: Shows what is going on.
         server: Serves that.
+        elector: Takes part in the election of the leader; None where there is none.
     """
 
     loop: loops.Loop
@@ -60,18 +65,27 @@ class Program:
     reflectors: tuple[reflector.Reflector[Any], ...]
     sights: sights.Sights
     server: server.Server
+    elector: leadership.Elector | None = None
 
     def background(self) -> dict[str, Coroutine[Any, Any, object]]:
         """Name → work that goes on as long as the program, apart from the loop itself."""
         works: dict[str, Coroutine[Any, Any, object]] = {
-            f"watch {each.resource.name}": each.run() for each in self.reflectors
+            f"watch {each.resource.name}": self._follow(each) for each in self.reflectors
         }
+        if self.elector is not None:
+            works["election"] = self.elector.run()
         works["conditions"] = self.parts.conditions.run()
         works["events"] = self.parts.events.run()
         works["mode"] = self.parts.strategy.run()
         if (certificate := self.server.door.certificate) is not None:
             works["serving certificate"] = certificate.keep()
         return works
+
+    async def _follow(self, each: reflector.Reflector[Any]) -> None:
+        """Watch. A leader has to list after its term began: a first list before the first ballot would be in vain."""
+        if self.elector is not None:
+            await self.elector.tried.wait()
+        await each.run()
 
 
 def client(settings: configuration.Settings, keeper: credentials.Keeper) -> clients.Client:
@@ -112,7 +126,12 @@ def build(
     queue = backlog.Backlog(settings.backoff, leftover_s=settings.queue.max_unschedulable_seconds)
     kept = promises.Promises(store)
     noted = races.Races(store, meters, scheduler=settings.scheduler_name, clock=clock)
-    means = modes.means(modes.Making(settings, api, decider, store, queue, kept, inbox, meters, clock, rng))
+    elector = _elector(settings, api, inbox, meters, clock=clock, rng=rng)
+    writer = api if elector is None else fence.Fence(api, elector.left_s)
+    instance = f"{settings.scheduler_name}-{platform.node()}" if elector is None else elector.identity
+    means = modes.means(
+        modes.Making(settings, writer, instance, decider, store, queue, kept, inbox, meters, clock, rng)
+    )
     parts = intake.Parts(
         store=store,
         inbox=inbox,
@@ -136,23 +155,69 @@ def build(
         past,
         clock=clock,
         synced=lambda: all(each.progress.synced.is_set() for each in reflectors),
+        leading=(lambda: True) if elector is None else leadership.Mandate(elector, _read_anew(reflectors)),
         on_start=lambda: _started(parts, means),
         at_rest=checkup.look if settings.log.level == "debug" else lambda _: None,
     )
-    shown = sights.Sights(parts, loop, decider, [each.progress for each in reflectors], clock=clock)
+    shown = sights.Sights(parts, loop, decider, [each.progress for each in reflectors], clock=clock, elector=elector)
     meters.refresh_with(shown.refresh)
-    seen = server.Sights(
-        metrics=meters,
+    serving = server.Server(_seen(settings, parts, means, shown, past), _door(settings.http, api, clock=clock))
+    return Program(loop=loop, parts=parts, reflectors=reflectors, sights=shown, server=serving, elector=elector)
+
+
+def _seen(
+    settings: configuration.Settings,
+    parts: intake.Parts,
+    means: strategies.Means,
+    shown: sights.Sights,
+    past: history.History,
+) -> server.Sights:
+    """What there is to look at."""
+    return server.Sights(
+        metrics=parts.meters,
         health=shown.health(),
         decisions=past.newest,
         conflicts=parts.races.newest,
         explain=shown.explain,
         graph=shown.graph,
+        standby=shown.standby,
         config=settings,
         shadow=means.shadow,
     )
-    door = _door(settings.http, api, clock=clock)
-    return Program(loop=loop, parts=parts, reflectors=reflectors, sights=shown, server=server.Server(seen, door))
+
+
+def _read_anew(reflectors: tuple[reflector.Reflector[Any], ...]) -> list[reflector.Reflector[Any]]:
+    """What a new leader lists before it decides, see `leadership.Mandate`."""
+    return [each for each in reflectors if each.resource in {resources.NODES, resources.PODS}]
+
+
+def _elector(
+    settings: configuration.Settings,
+    api: clients.Client,
+    inbox: inboxes.Inbox,
+    meters: metrics.Metrics,
+    *,
+    clock: clocks.Clock,
+    rng: random.Random,
+) -> leadership.Elector | None:
+    """Takes part in the election, and wakes the loop when a term begins or ends; None where there is none.
+
+    Mode `shadow` writes nothing, so it needs no leader and no right to a lease.
+    """
+    options = settings.leader_election
+    if not options.enabled or settings.mode == "shadow":
+        return None
+    lease = options.lease_of(settings.scheduler_name)
+    return leadership.Elector(
+        leases.APIRegistry(api, namespace=options.namespace, name=lease),
+        options,
+        name=f"{options.namespace}/{lease}",
+        identity=options.identity or f"{platform.node()}_{uuid.uuid4()}",
+        clock=clock,
+        rng=rng,
+        observer=meters.election,
+        on_change=inbox.ready.set,
+    )
 
 
 def _reflectors(

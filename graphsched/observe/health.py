@@ -7,7 +7,7 @@ never calls out, so a slow API server can not get the process killed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -22,11 +22,13 @@ class Check(msgspec.Struct, frozen=True, gc=False):
         name: As shown and as named in `?exclude=`, e.g. `watch/pods`.
         probe: Asked anew for every report.
         live: Whether a failure means that only a restart helps. Others only hold back readiness.
+        note: Answers what to say of a check that passed, empty for nothing.
     """
 
     name: str
     probe: Probe
     live: bool = False
+    note: Probe = str
 
 
 class Report(msgspec.Struct, frozen=True, gc=False):
@@ -35,10 +37,12 @@ class Report(msgspec.Struct, frozen=True, gc=False):
     Attributes:
         endpoint: `livez`, `readyz` or `healthz`.
         results: (name of the check, what is wrong or an empty text), in the order of the checks.
+        notes: Name of a check → what to say of it when it passed.
     """
 
     endpoint: str
     results: tuple[tuple[str, str], ...]
+    notes: Mapping[str, str] = {}
 
     @property
     def ok(self) -> bool:
@@ -49,8 +53,14 @@ class Report(msgspec.Struct, frozen=True, gc=False):
         """The answer's body: `ok`, or the list of checks when asked for or when one failed."""
         if self.ok and not verbose:
             return "ok"
-        lines = [f"[-]{name} failed: {problem}" if problem else f"[+]{name} ok" for name, problem in self.results]
+        lines = [
+            f"[-]{name} failed: {problem}" if problem else f"[+]{name} ok{self._note(name)}"
+            for name, problem in self.results
+        ]
         return "\n".join([*lines, f"{self.endpoint} check {'passed' if self.ok else 'failed'}", ""])
+
+    def _note(self, name: str) -> str:
+        return f": {self.notes[name]}" if self.notes.get(name) else ""
 
 
 class Health:
@@ -66,11 +76,9 @@ class Health:
     def report(self, endpoint: str, *, exclude: Iterable[str] = ()) -> Report:
         """Ask the checks of `endpoint`, except those named."""
         left_out = set(exclude)
+        asked = [check for check in self._checks if (check.live or endpoint != "livez") and check.name not in left_out]
         return Report(
             endpoint,
-            tuple(
-                (check.name, check.probe())
-                for check in self._checks
-                if (check.live or endpoint != "livez") and check.name not in left_out
-            ),
+            tuple((check.name, check.probe()) for check in asked),
+            {check.name: check.note() for check in asked},
         )

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 import prometheus_client
 from prometheus_client import registry as registries
 
-from graphsched.observe import modes, series, watching
+from graphsched.observe import election, modes, series, watching
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -49,6 +49,7 @@ class Metrics:
     Attributes:
         registry: Holds exactly these metrics and the process's own.
         declared: All metrics in order of declaration.
+        election: Those of the election of a leader.
         profile: The scheduler name that `profile` labels carry.
         modes: Those of the modes that leave the binding to another scheduler.
         watches: Those about the watches of the API server.
@@ -68,6 +69,7 @@ class Metrics:
         self._declare_actions()
         self.modes = modes.Modes(self._counter, self._gauge, self._histogram)
         self._declare_watches()
+        self.election = election.Election(self._counter, self._gauge)
         self._declare_process(version)
         prometheus_client.ProcessCollector(registry=self.registry)
 
@@ -249,8 +251,9 @@ class Metrics:
                 "graphsched_bind_total",
                 "Decisions carried out, by outcome: bound, gone (the pod was deleted), conflict (it was bound or "
                 "replaced meanwhile), refused (admission said no), failed (no answer, or an error), moved (not sent, "
-                "as just before that no candidate took the pod any more), advised (mode advise: tied to its node for "
-                "another scheduler) or noted (mode shadow: nothing was sent).",
+                "as just before that no candidate took the pod any more), abandoned (this replica ceased to lead "
+                "meanwhile), advised (mode advise: tied to its node for another scheduler) or noted (mode shadow: "
+                "nothing was sent).",
                 "outcome",
             ),
             1,

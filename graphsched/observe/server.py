@@ -95,6 +95,7 @@ class Sights(msgspec.Struct, frozen=True):
         conflicts: Recent conflicts with other schedulers.
         explain: Explains one pod.
         graph: Hands out the whole graph.
+        standby: Why another replica is to be asked about decisions; empty when this one makes them.
         config: The configuration in effect, without secrets; anything msgspec can encode.
         shadow: A limit of disagreements → a report msgspec can encode; None where nothing is compared.
     """
@@ -106,6 +107,7 @@ class Sights(msgspec.Struct, frozen=True):
     explain: Explain
     graph: Callable[[], Awaitable[Graph]]
     config: object
+    standby: Callable[[], str] = str
     shadow: Callable[[int], object] | None = None
 
 
@@ -276,6 +278,8 @@ class Server:
         namespace, _, name = pod.partition("/")
         if not namespace or not name:
             return _problem(400, "name the pod: /debug/explain?pod=namespace/name")
+        if told := self._sights.standby():
+            return _problem(409, f"this replica decides nothing ({told}): ask the one that leads")
         if self._explanations >= EXPLANATIONS_MAX:
             return _problem(503, f"{EXPLANATIONS_MAX} explanations are under way, try again", retry=True)
         self._explanations += 1

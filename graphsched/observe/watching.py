@@ -39,8 +39,8 @@ class Watches:
         self._relists = series.Family(
             counter(
                 "graphsched_watch_relists_total",
-                "Times a resource was listed in full, by reason: start, expired (the server forgot our position) or "
-                "resync (asked for by the graph).",
+                "Times a resource was listed in full, by reason: start, expired (the server forgot our position), "
+                "resync (asked for by the graph) or refresh (this replica began to lead).",
                 "resource",
                 "reason",
             ),

@@ -34,7 +34,7 @@ class Observer(typing.Protocol):
 
     def relist(self, resource: str, reason: str) -> None:
         """A list was taken whole: at the `start`, or because our place was `expired`, `refused`, or `silent` for too
-        long, because the server `went back` to an earlier version, or for a `resync`.
+        long, because the server `went back` to an earlier version, for a `resync`, or for a `refresh`.
         """
         ...
 

@@ -7,7 +7,7 @@ whoever applies it opens the epoch first.
 
 Between lists the watch is resumed where it ended, after every kind of end. A list is made anew only when the server
 no longer holds that place (410, as a status or as an event), when it refuses the place or is silent there, when its
-versions have gone back behind that place (a database restored from a backup), or when `resync` asks.
+versions have gone back behind that place (a database restored from a backup), or when `resync` or `refresh` asks.
 
 Invariants: an object that went away unseen is removed after the next list, so no delete is lost; a deletion of an
 earlier object does not remove its successor of the same name; an object that can not be read is counted, logged once
@@ -132,6 +132,10 @@ class Reflector(typing.Generic[Body]):
         """When the server last told anything of the objects; bookmarks count, an open watch does not."""
         self._resyncs = backoff.Backoff(first_s=RESYNC_S[0], most_s=RESYNC_S[1], rng=rng)
         self._resynced_at = float("-inf")
+        self._refresh = False
+        """Whether a list was asked for that begins after this moment."""
+        self.whole = 0
+        """Epoch of the last list that is in the inbox to its end."""
         self._asked = ""
         """Why somebody asked for a list; empty when nobody did."""
         self._hurry = asyncio.Event()
@@ -178,11 +182,24 @@ class Reflector(typing.Generic[Body]):
         if self._watch is not None:
             self._watch.close()
 
+    def refresh(self) -> int:
+        """List again, so that all that was written before this call is seen; what the store has is not sent anew.
+
+        Returns the epoch of that list: everything is in the inbox once `whole` has come so far.
+        """
+        self._refresh = True
+        self._hurry.set()
+        if self._watch is not None:
+            self._watch.close()
+        return self._epoch + 1
+
     async def step(self) -> None:
         """One list or one watch, and the wait after it when it failed."""
         self._hurry.clear()
         self._begun = False
         detail = await self._doubt() if self._asked else ""
+        if self._refresh:
+            self._refresh, self._relist = False, self._relist or "refresh"
         try:
             if self._relist:
                 await self._list(self._relist, detail)
@@ -208,7 +225,7 @@ class Reflector(typing.Generic[Body]):
 
     async def _rest(self, error: errors.ClusterError) -> None:
         """Wait for as long as it takes, and decide whether to go on where the watch was."""
-        if self._asked:
+        if self._asked or self._refresh:
             return
         if isinstance(error, errors.ExpiredError):
             self._relist = "expired"
@@ -244,6 +261,9 @@ class Reflector(typing.Generic[Body]):
         self._relist = ""
         self._fresh = True
         self._refusals = 0
+        self.whole = self._epoch
+        # A list that brought nothing new is waited for as well.
+        self._inbox.ready.set()
         self.progress.listed(reason, detail, objects=len(self._known), changed=changed + len(gone))
 
     async def _pages(self, items_max: int | None) -> tuple[set[keys.VertexKey], int]:
@@ -287,7 +307,7 @@ class Reflector(typing.Generic[Body]):
         }
         heard = False
         async with self._client.watch(self.resource.path, query) as watch:
-            if self._asked:
+            if self._asked or self._refresh:
                 # While it was being opened there was nothing to close.
                 return
             self._watch, self._begun = watch, True

@@ -103,3 +103,20 @@ async def test_a_bug_in_an_order_reaches_the_loop() -> None:
 
         with pytest.raises(TypeError):
             dispatcher.fetch()
+
+
+@virtual.timed
+async def test_what_is_abandoned_is_forgotten_and_named() -> None:
+    """Its places are free at once, no outcome comes of it any more, and the same pod may be ordered again."""
+    async with cluster() as (server, dispatcher):
+        server.faults.hang("POST", ".*/binding", times=2)
+        for name in ("p0", "p1"):
+            dispatcher.submit(order_for(server, name))
+        await server.until(lambda: len(server.asked("POST", ".*/binding")) == 2)
+
+        assert ["p0", "p1"] == [order.pod.name for order in dispatcher.abandon()]
+        assert (2, 0) == (dispatcher.free, len(dispatcher))
+        dispatcher.submit(order_for(server, "p0"))
+        await dispatcher.ready.wait()
+
+        assert [("p0", bind.End.BOUND)] == [(each.order.pod.name, each.end) for each in dispatcher.fetch()]

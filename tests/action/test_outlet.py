@@ -223,3 +223,36 @@ async def test_flushing_sets_the_rate_aside_and_has_an_end() -> None:
         receiver.takes_s = 100.0
         out.put("d", "")
         assert 1 == await out.flush(deadline_s=5.0)
+
+
+@virtual.timed
+async def test_what_is_cleared_is_not_sent() -> None:
+    """Neither what waits nor, once it has failed, what was under way; what comes afterwards is."""
+    receiver = Receiver()
+    receiver.takes_s = 1.0
+    receiver.failures = [errors.UnreachableError("no answer")]
+    async with running(receiver) as out:
+        for key in "abc":
+            out.put(key, "old")
+        await asyncio.sleep(0.5)
+        out.clear()
+        assert 1 == len(out)
+        await asyncio.sleep(5.0)
+        assert 0 == len(out)
+        out.put("b", "new")
+        await asyncio.sleep(5.0)
+
+    assert [("a", "old"), ("b", "new")] == [(key, value) for _, key, value in receiver.sent]
+    assert [("c", "moot"), ("b", "moot"), ("a", "moot"), ("b", "written")] == receiver.ends
+
+
+@virtual.timed
+async def test_what_may_not_be_written_is_moot() -> None:
+    """A replica that does not lead is refused by its own fence: no failure, and nothing to repeat."""
+    receiver = Receiver()
+    receiver.failures = [errors.FencedError("not sent")]
+    async with running(receiver) as out:
+        out.put("a", "1")
+        await asyncio.sleep(5.0)
+
+    assert ([("a", "moot")], 1) == (receiver.ends, len(receiver.sent))

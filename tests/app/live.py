@@ -11,13 +11,14 @@ import random
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from graphsched.app import parking, run, settings as configuration, wiring
+from graphsched.app import election, parking, run, settings as configuration, wiring
 from graphsched.base.kube import client as clients
 from tests import builders
 from tests.fakes import apiserver, storage, virtual
 
 NAME = "graph-scheduler"
 BINDING = ".*/binding"
+ALONE = election.LeaderElectionSettings(enabled=False)
 
 
 class Scheduler:
@@ -116,7 +117,7 @@ async def scheduler(
 ) -> AsyncIterator[Scheduler]:
     """A scheduler at work on these nodes and pods; `changes` are groups of settings."""
     async with apiserver.FakeApiServer() if server is None else contextlib.nullcontext(server) as api:
-        options = configuration.Settings(**changes)
+        options = configuration.Settings(**{"leader_election": ALONE, **changes})
         async with api.client() as client:
             program = wired(client, options)
             running = Scheduler(api, program)

@@ -36,6 +36,13 @@ def test_without_a_file_the_defaults_hold() -> None:
     assert profile.Profile() == loaded.decider
 
 
+def test_the_lease_is_named_after_the_scheduler() -> None:
+    """Two schedulers of one cluster do not share one, and a name that no lease may have is made to fit."""
+    for scheduler, lease in (("graph-scheduler", "graph-scheduler"), ("team.io/My_Own.v2", "team.io.my-own.v2")):
+        loaded = settings.load(flags={"--scheduler-name": scheduler})
+        assert lease == loaded.leader_election.lease_of(loaded.scheduler_name)
+
+
 @pytest.mark.parametrize("text", ["", "# nothing\n", "{}\n"])
 def test_an_empty_file_changes_nothing(tmp_path: pathlib.Path, text: str) -> None:
     """A ConfigMap may be empty."""
@@ -87,7 +94,14 @@ def test_flags_win_over_the_file(tmp_path: pathlib.Path) -> None:
 
 def test_every_flag_names_a_setting() -> None:
     """The table of flags can not point beside the settings."""
-    given = {"--host": "127.0.0.2", "--port": 1, "--mode": "exclusive", "--log-format": "json", "--log-level": "error"}
+    given: dict[str, object] = {
+        "--host": "127.0.0.2",
+        "--port": 1,
+        "--mode": "exclusive",
+        "--leader-elect": False,
+        "--log-format": "json",
+        "--log-level": "error",
+    }
     for flag in settings.FLAGS:
         assert settings.Settings() != settings.load(flags={flag: given.get(flag, "other")})
 
@@ -142,6 +156,32 @@ def test_every_flag_names_a_setting() -> None:
         (
             "schedulerName: default-scheduler",
             'schedulerName: "default-scheduler" is the cluster\'s own scheduler (choose another name)',
+        ),
+        (
+            "leaderElection: {leaseSeconds: 10}",
+            "leaderElection.leaseSeconds: 10 is not more than renewSeconds (more than 10)",
+        ),
+        (
+            "leaderElection: {retrySeconds: 9}",
+            "leaderElection.renewSeconds: 10 is not more than 1.2 times retrySeconds (more than 10.8)",
+        ),
+        (
+            "leaderElection: {leaseName: A b}",
+            (
+                'leaderElection.leaseName: "A b" is not the name of a lease '
+                "(lower case letters, digits, dashes and dots, e.g. graph-scheduler)"
+            ),
+        ),
+        (
+            "leaderElection: {namespace: ../x}",
+            'leaderElection.namespace: "../x" is not the name of a namespace (e.g. kube-system)',
+        ),
+        (
+            'leaderElection: {identity: "a b"}',
+            (
+                "leaderElection.identity: is not a name "
+                "(at most 128 letters, digits and signs without spaces, different for each replica)"
+            ),
         ),
         ("[1, 2]", "not a mapping (write settings as `name: value`)"),
         ("a: 'b", "line 1, column 6: not valid YAML: found unexpected end of stream (see docs/configuration.md)"),

@@ -74,8 +74,12 @@ def scheduler(
     kubeconfig: pathlib.Path | None = None,
     config: str = "{}",
     scheme: str = "http",
+    elect: bool = False,
 ) -> Iterator[Scheduler]:
-    """A scheduler that has read the cluster, and listens as `scheme` says; killed if the test has not ended it."""
+    """A scheduler that has read the cluster, and listens as `scheme` says; killed if the test has not ended it.
+
+    It takes part in an election if asked to: the next one would have to wait for the lease of one that was killed.
+    """
     port = processes.free_ports(1)[0]
     settings = log.with_suffix(".yaml")
     settings.write_text(config, encoding="utf-8")
@@ -84,6 +88,7 @@ def scheduler(
         [
             *(sys.executable, "-m", "graphsched", "run", "--config", settings),
             *("--kubeconfig", kubeconfig or cluster.kubeconfig, "--port", str(port)),
+            "--leader-elect" if elect else "--no-leader-elect",
         ],
         log=log,
     )

@@ -20,6 +20,13 @@ def test_a_person_may_see_the_list() -> None:
     assert expected == checks().report("readyz").text(verbose=True)
 
 
+def test_a_check_that_passed_may_say_more() -> None:
+    """Of two replicas that are both well, which one leads."""
+    told = health.Health([health.Check("leader-election", lambda: "", note=lambda: "standby of b")])
+
+    assert "[+]leader-election ok: standby of b\nreadyz check passed\n" == told.report("readyz").text(verbose=True)
+
+
 def test_a_failure_says_what_is_wrong_unasked() -> None:
     """Who is paged at night does not know of `?verbose`."""
     report = checks(watch="no list yet").report("readyz")

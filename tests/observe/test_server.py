@@ -25,6 +25,7 @@ class World:
         self.busy: asyncio.Queue[str] = asyncio.Queue()
         self.release: asyncio.Event | None = None
         self.data = b"GSDG"
+        self.standby = ""
 
     def decisions(self, limit: int, pod: str) -> list[object]:
         """Two entries, and the question is noted."""
@@ -56,6 +57,7 @@ def sights_of(world: World) -> server.Sights:
         explain=world.explain,
         graph=world.graph,
         config={"profile": "graph-scheduler"},
+        standby=lambda: world.standby,
     )
 
 
@@ -332,3 +334,17 @@ def test_noise_on_the_port_is_not_logged(caplog: pytest.LogCaptureFixture) -> No
 def test_debugging_is_for_callers_on_this_host(address: str, local: bool) -> None:
     """Where port-forward comes from; another pod is told how."""
     assert local == server._is_local(address)
+
+
+def test_a_standby_explains_nothing() -> None:
+    """It has made none of the decisions that are asked about, and says who has."""
+    world = World()
+    world.standby = "standby of b"
+
+    async def talk(ask: Ask) -> None:
+        status, text = await ask("GET /debug/explain?pod=default/a")
+        assert 409 == status
+        assert "this replica decides nothing (standby of b): ask the one that leads" in text
+        assert 200 == (await ask("GET /debug/decisions"))[0]
+
+    served(world, talk)

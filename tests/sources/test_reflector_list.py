@@ -257,3 +257,46 @@ async def test_an_empty_cluster_is_synced_without_a_patch() -> None:
 
         assert [] == pods.mirror.take()
         assert 0 == pods.reflector.progress.state.objects
+
+
+@virtual.timed
+async def test_a_refresh_lists_at_once_and_sends_only_news() -> None:
+    """Whoever must know all that was written before a moment waits for the list that begins after it."""
+    async with apiserver.FakeApiServer() as server, server.client() as client, mirror.following_pods(client) as pods:
+        for name in ("kept", "gone"):
+            server.create(PODS, objects.pod(name))
+        await pods.mirror.until("default/gone", "default/kept")
+        watch = await server.watching(PODS)
+        watch.live = False
+        server.storage.delete(storage.Key(PODS, "default", "gone"))
+        server.create(PODS, objects.pod("new"))
+        began = virtual.now()
+
+        number = pods.reflector.refresh()
+        assert (2, 1) == (number, pods.reflector.whole)
+        while pods.reflector.whole < number:
+            await pods.inbox.ready.wait()
+            pods.mirror.take()
+        await pods.mirror.until("default/kept", "default/new")
+
+        assert [1, 1] == [len(patch) for patch in pods.mirror.patches[-2:]]
+        assert (1, began) == (pods.counts["pods relist refresh"], virtual.now())
+        await server.watching(PODS, after=watch)
+
+
+@virtual.timed
+async def test_a_refresh_during_a_list_is_another_list() -> None:
+    """What is being listed may be older than the moment that counts; a failed one is repeated."""
+    async with apiserver.FakeApiServer() as server, server.client() as client:
+        server.faults.delay("GET", PODS, 5.0)
+        async with mirror.following_pods(client) as pods:
+            await server.until(lambda: bool(server.asked("GET", PODS)))
+            server.faults.refuse("GET", PODS, 503)
+            number = pods.reflector.refresh()
+            server.create(PODS, objects.pod("web"))
+            while pods.reflector.whole < number:
+                pods.inbox.ready.clear()
+                await pods.inbox.ready.wait()
+
+            assert (2, 1) == (number, pods.counts["pods relist refresh"])
+            assert 3 == len(server.asked("GET", PODS, limit="*"))

@@ -11,6 +11,9 @@ from __future__ import annotations
 import time
 import typing
 
+_BOOT: int | None = getattr(time, "CLOCK_BOOTTIME", None)
+"""Linux' clock that goes on while the machine is suspended; where there is none, the usual one has to do."""
+
 
 class Clock(typing.Protocol):
     """What tells the time."""
@@ -28,8 +31,8 @@ class RealClock:
     """The machine's time."""
 
     def monotonic(self) -> float:
-        """Seconds since the machine started."""
-        return time.monotonic()
+        """Seconds since the machine started, those it slept for included: a lease runs out meanwhile."""
+        return time.monotonic() if _BOOT is None else time.clock_gettime(_BOOT)
 
     def wall(self) -> float:
         """Seconds since the epoch."""

@@ -8,6 +8,7 @@
           ├── NotFoundError      404: the object is gone
           ├── ConflictError      409: bound already, being deleted, or still gated
           ├── ForbiddenError     401 or 403: a right is missing, or the credentials are not valid
+          ├── FencedError        not sent, since this replica does not hold the lease
           ├── ExpiredError       410: the version asked for is no longer held; list again
           └── UnreachableError   no answer, so whether the call took effect is unknown
 
@@ -80,6 +81,10 @@ class ConflictError(ClusterError):
 
 class ForbiddenError(ClusterError):
     """401 or 403: the credentials are not valid, or a right is missing."""
+
+
+class FencedError(ClusterError):
+    """The call was not sent: this replica does not hold the lease that allows it to write."""
 
 
 class ExpiredError(ClusterError):

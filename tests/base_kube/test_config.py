@@ -263,6 +263,8 @@ def test_a_service_account_is_address_token_and_authority(
         ("", "config: not a kubeconfig (it has clusters, users and contexts)"),
         ("- 1", "config: not a kubeconfig (it has clusters, users and contexts)"),
         ("a: [1\nb: 2", "config: line 2: not valid YAML: expected ',' or ']', but got ':'"),
+        ("a: *hunter2", "config: line 1: not valid YAML: found undefined alias"),
+        ("a: !hunter2 b", "config: line 1: not valid YAML: could not determine a constructor for the tag"),
         ("\x00", "config: not valid YAML: unacceptable character #x0000: special characters are not allowed"),
         ("clusters: 3", "config: clusters: not a list of entries with names"),
         ("contexts: []", "config: no context is chosen (name one with --context; there are: none)"),
@@ -281,6 +283,14 @@ def test_a_file_that_is_none_is_told_in_one_line(tmp_path: pathlib.Path, text: s
     ("user", "cluster", "told"),
     [
         ({}, {"server": ""}, 'config: cluster "one": server: is missing'),
+        (
+            {},
+            {"server": "https://me:hunter2@one:6443"},
+            (
+                'config: cluster "one": server: it holds a user\'s name or password '
+                "(leave them out of the URL; they belong to a user of the kubeconfig)"
+            ),
+        ),
         ({}, {"server": "one:6443"}, 'config: cluster "one": server: "one:6443" is no http or https URL'),
         (
             {},
@@ -328,6 +338,7 @@ def test_a_mistake_names_file_entry_and_field(
     [
         ("import sys; sys.exit('expired: log in again')", "process returned 1. expired: log in again"),
         ("print('hello')", "failed to decode process output: Expecting value: line 1 column 1 (char 0)"),
+        ("import sys; sys.exit('x' * 900)", f"process returned 1. {'x' * 480}"),
         ("print('{}')", "malformed response. missing key 'apiVersion'"),
     ],
 )

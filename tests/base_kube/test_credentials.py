@@ -155,6 +155,53 @@ def test_secrets_are_in_no_repr() -> None:
     assert "Credentials(server='http://127.0.0.1:1', origin='test')" == repr(held)
 
 
+@virtual.timed
+async def test_no_secret_is_in_what_holds_them(caplog: pytest.LogCaptureFixture) -> None:
+    """Nor in the access made of them, in the keeper, in a failure to reach the server, in the log of any of it."""
+    caplog.set_level(logging.DEBUG)
+    keeper = credentials.Keeper(Loader(made("t0ken", token_file="/nowhere")), clock=virtual.LoopClock())
+    access = await keeper.current()
+    async with clients.Client(keeper) as client:
+        with pytest.raises(errors.UnreachableError) as caught:
+            await client.get("/api/v1/nodes")
+    await asyncio.sleep(credentials.TOKEN_FILE_PERIOD_S + 1)
+    await keeper.current()
+
+    assert "Access(server='http://127.0.0.1:1')" == repr(access)
+    assert "t0ken" not in repr(keeper) + repr(vars(keeper)) + str(caught.value) + repr(caught.value) + caplog.text
+    assert "the token could not be read again" in caplog.text
+
+
+@virtual.timed
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"server": "https://one.example", "verify": False}, "https://one.example is not asked to prove who it is"),
+        ({"server": "https://127.0.0.1:1", "verify": False}, "test says insecure-skip-tls-verify"),
+        (
+            {"server": "http://one.example"},
+            "http://one.example is spoken to in the clear, token included: test says http",
+        ),
+        ({"server": "https://one.example"}, ""),
+        ({"server": "http://127.0.0.1:1"}, ""),
+        ({"server": "http://localhost:1"}, ""),
+        ({"server": "http://one.example", "authorization": ""}, ""),
+    ],
+)
+async def test_what_gives_secrets_away_is_said_once(
+    fields: dict[str, str], said: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Verification is off only where the kubeconfig says so, and never silently; new tokens do not repeat it."""
+    first = made("a", **fields)
+    keeper = credentials.Keeper(
+        Loader(first, msgspec.structs.replace(first, authorization="Bearer b")), clock=virtual.LoopClock()
+    )
+    await keeper.renew(await keeper.current())
+    lines = [record.getMessage() for record in caplog.records]
+
+    assert (1 if said else 0, True) == (len(lines), said in "".join(lines))
+
+
 def test_a_token_alone_does_not_make_a_new_tls_context(tmp_path: pathlib.Path) -> None:
     """Another context would mean new connections, and a handshake each."""
     authority = certificates.Authority(tmp_path)

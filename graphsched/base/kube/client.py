@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ipaddress
 import socket
 import types
 import typing
@@ -242,16 +241,9 @@ def environment_proxy(server: str) -> str | None:
     url = urllib.parse.urlsplit(server)
     host = url.hostname or ""
     excepted: bool = urllib.request.proxy_bypass_environment(host)  # type: ignore[attr-defined]
-    if host == "localhost" or _is_loopback(host) or excepted:
+    if credentials.is_loopback(server) or excepted:
         return None
     return urllib.request.getproxies_environment().get(url.scheme)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _socket(address: typing.Any) -> socket.socket:

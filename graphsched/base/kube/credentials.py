@@ -10,9 +10,11 @@ loaded again and again, whatever the number of requests that fail.
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import logging
 import pathlib
 import ssl
+import urllib.parse
 from collections.abc import Awaitable, Callable
 
 import msgspec
@@ -81,6 +83,10 @@ class Access(msgspec.Struct, frozen=True, eq=False):
     server_name: str | None
     proxy: str | None
 
+    def __repr__(self) -> str:
+        """The address; never a secret."""
+        return f"Access(server={self.server!r})"
+
 
 class Keeper:
     """Holds the credentials of one cluster. Any number of tasks may ask it at once."""
@@ -147,6 +153,7 @@ class Keeper:
     def _take(self, loaded: Credentials) -> Access:
         access = self._access
         if access is None or loaded != self._credentials:
+            _warn(loaded, self._credentials)
             access = _access(loaded, self._credentials, access)
         self._credentials, self._access = loaded, access
         self._fresh_until = self._horizon(loaded)
@@ -193,6 +200,31 @@ def _access(loaded: Credentials, before: Credentials | None, access: Access | No
         server_name=loaded.server_name or None,
         proxy=loaded.proxy or None,
     )
+
+
+def _warn(loaded: Credentials, before: Credentials | None) -> None:
+    """Say, once for each server, what leaves a secret to whoever stands between."""
+    if before is not None and _tls(before) == _tls(loaded):
+        return
+    secure = loaded.server.startswith("https:")
+    if secure and not loaded.verify:
+        _log.warning(
+            "%s is not asked to prove who it is, and whoever stands between reads and changes everything: %s says "
+            "insecure-skip-tls-verify",
+            loaded.server,
+            loaded.origin,
+        )
+    elif not secure and loaded.authorization and not is_loopback(loaded.server):
+        _log.warning("%s is spoken to in the clear, token included: %s says http", loaded.server, loaded.origin)
+
+
+def is_loopback(server: str) -> bool:
+    """Whether the host of this URL is this one, by its address or as `localhost`."""
+    try:
+        host = urllib.parse.urlsplit(server).hostname or ""
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _tls(held: Credentials) -> tuple[str, str, str, str, bool]:

@@ -18,6 +18,7 @@ import base64
 import binascii
 import os
 import pathlib
+import re
 import sys
 import tempfile
 import typing
@@ -35,6 +36,10 @@ _LISTS = ("clusters", "users", "contexts")
 _FIELDS_WITH_DATA = {"clusters": ("certificate-authority",), "users": ("client-certificate", "client-key")}
 _KNOWN_PROVIDERS = ("gcp", "oidc")
 _ANONYMOUS = "graphsched:anonymous"
+_QUOTED = re.compile(r"\b(alias|anchor|tag|handle) '.*'")
+"""A token or password that begins with one of YAML's special letters is taken for one of these, and quoted."""
+_COMPLAINT_LENGTH_MAX = 500
+"""Of a plugin's own words: enough for what is wrong, not for all that it has written."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,7 +122,7 @@ def _read(path: str) -> Mapping:
     except (yaml.YAMLError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         place = (path, f"line {mark.line + 1}") if mark is not None else (path,)
-        reason = getattr(error, "problem", None) or str(error).partition("\n")[0]
+        reason = _QUOTED.sub(r"\1", getattr(error, "problem", None) or str(error).partition("\n")[0])
         raise errors.InputError(*place, problem=f"not valid YAML: {reason}") from error
     if not isinstance(content, dict):
         raise errors.InputError(path, problem="not a kubeconfig", remedy="it has clusters, users and contexts")
@@ -187,6 +192,15 @@ async def _from_kubeconfig(request: Request, scratch: str) -> credentials.Creden
     if not server.startswith(("https://", "http://")):
         problem = f'"{server}" is no http or https URL' if server else "is missing"
         raise errors.InputError(cluster_path, f'cluster "{cluster_name}"', "server", problem=problem)
+    if "@" in server.partition("//")[2].partition("/")[0]:
+        # The address is written to logs.
+        raise errors.InputError(
+            cluster_path,
+            f'cluster "{cluster_name}"',
+            "server",
+            problem="it holds a user's name or password",
+            remedy="leave them out of the URL; they belong to a user of the kubeconfig",
+        )
     _check_data(cluster_path, "clusters", cluster_name, cluster)
     user_path, user = files.entry("users", user_name, asker=place) if user_name else (path, {})
     _check_user(user_path, user_name, user)
@@ -242,7 +256,7 @@ async def _through_library(
     except (config.ConfigException, OSError, ValueError, TypeError, AssertionError, KeyError) as error:
         text = " ".join(str(error).removeprefix("exec: ").split()) or type(error).__name__
         where = "exec" if "exec" in user else ""
-        raise errors.InputError(*user_place, where, problem=text) from error
+        raise errors.InputError(*user_place, where, problem=text[:_COMPLAINT_LENGTH_MAX]) from error
     if "exec" in user and not settings.api_key.get("BearerToken") and not settings.cert_file:
         # The library goes on as nobody, whom the server then refuses everything, or worse, something.
         problem = "handed out neither a token nor a certificate"

@@ -4,9 +4,10 @@ The API server is read page by page; JSON lines go out, one object each, that `s
 as they read manifests. The first line says what was captured and when, by which version. Or a running scheduler is
 asked for its graph, which goes out as it came, once it is known to be whole: what was decided on, promises included.
 
-Invariant: only what is listed below is written. What somebody may want to keep to themselves never reaches the file:
-values of environment variables, commands and arguments, annotations, managed fields, references to secrets. Secrets and
-ConfigMaps are not even asked for. A graph has no place for any of that.
+Invariants: only what is listed below is written. What somebody may want to keep to themselves never reaches the file:
+values of environment variables, commands and arguments, annotations, managed fields, references to secrets, messages of
+conditions. Secrets and ConfigMaps are not even asked for. A graph has no place for any of that. And the file is for
+whoever made it: nobody else may read it unless told so.
 """
 
 from __future__ import annotations
@@ -63,6 +64,9 @@ _METADATA = frozenset(
         "ownerReferences",
     },
 )
+_CONDITION = frozenset({"type", "status", "reason", "lastTransitionTime"})
+"""Without the message, in which anybody who writes a status may quote anything."""
+_NODE_SPEC = frozenset({"taints", "unschedulable"})
 _NODE_STATUS = frozenset({"allocatable", "capacity", "images", "declaredFeatures", "conditions"})
 _POD_SPEC = frozenset(
     {
@@ -90,8 +94,8 @@ _POD_SPEC = frozenset(
     },
 )
 _CONTAINER = frozenset({"name", "image", "ports", "resources", "restartPolicy", "restartPolicyRules"})
-_SECRETIVE = ("secret", "chap", "user", "keyring", "attributes")
-"""Parts of names of the fields of a volume's source that are left out."""
+_SECRETIVE = ("secret", "chap", "user", "keyring", "attributes", "metadata", "uri")
+"""Parts of names of the fields of a volume's source that are left out, at any depth."""
 _VOLUMES = frozenset(
     {
         "name",
@@ -123,6 +127,11 @@ _POD_STATUS = frozenset(
     },
 )
 _CONTAINER_STATUS = frozenset({"name", "resources", "allocatedResources"})
+_CLASSES = {
+    "PriorityClass": frozenset({"value", "globalDefault", "preemptionPolicy"}),
+    "RuntimeClass": frozenset({"handler", "overhead", "scheduling"}),
+}
+"""What is kept beside the metadata of kinds whose fields are at the top."""
 
 _GRAPH_TIMEOUT_S = 60.0
 
@@ -241,16 +250,18 @@ async def capture(
 
 def stripped(body: _Object) -> _Object:
     """The object with nothing in it but what the module allows."""
-    kept = dict(body)
-    kept["metadata"] = _only(body.get("metadata"), _METADATA)
-    if body["kind"] == "Node":
-        kept["status"] = _only(body.get("status"), _NODE_STATUS)
-    elif body["kind"] == "Pod":
-        kept["spec"] = _pod_spec(_only(body.get("spec"), _POD_SPEC))
-        kept["status"] = _pod_status(_only(body.get("status"), _POD_STATUS))
-    elif body["kind"] in SELECTING:
-        kept["spec"] = _only(body.get("spec"), frozenset({"selector"}))
-        kept.pop("status", None)
+    kind = body["kind"]
+    kept: _Object = {"apiVersion": body["apiVersion"], "kind": kind, "metadata": _only(body.get("metadata"), _METADATA)}
+    spec, status = body.get("spec") or {}, body.get("status") or {}
+    match kind:
+        case "Node":
+            kept |= {"spec": _only(spec, _NODE_SPEC), "status": _status(_only(status, _NODE_STATUS))}
+        case "Pod":
+            kept |= {"spec": _pod_spec(_only(spec, _POD_SPEC)), "status": _status(_only(status, _POD_STATUS))}
+        case _ if kind in SELECTING:
+            kept["spec"] = _only(spec, frozenset({"selector"}))
+        case _:
+            kept |= _only(body, _CLASSES.get(kind, frozenset()))
     return kept
 
 
@@ -259,23 +270,29 @@ def _pod_spec(spec: _Object) -> _Object:
         if field in spec:
             spec[field] = [_only(container, _CONTAINER) for container in spec[field] or ()]
     if "volumes" in spec:
-        spec["volumes"] = [_volume(_only(volume, _VOLUMES)) for volume in spec["volumes"] or ()]
+        spec["volumes"] = [_discreet(_only(volume, _VOLUMES)) for volume in spec["volumes"] or ()]
     return spec
 
 
-def _volume(volume: _Object) -> _Object:
+def _discreet(source: typing.Any) -> typing.Any:
+    """A volume's source without what may be secret in it."""
+    if isinstance(source, list):
+        return [_discreet(each) for each in source]
+    if not isinstance(source, dict):
+        return source
     return {
-        source: {key: value for key, value in body.items() if not any(part in key.lower() for part in _SECRETIVE)}
-        if isinstance(body, dict)
-        else body
-        for source, body in volume.items()
+        key: _discreet(value) for key, value in source.items() if not any(part in key.lower() for part in _SECRETIVE)
     }
 
 
-def _pod_status(status: _Object) -> _Object:
-    for field in ("containerStatuses", "initContainerStatuses"):
+def _status(status: _Object) -> _Object:
+    for field, fields in (
+        ("conditions", _CONDITION),
+        ("containerStatuses", _CONTAINER_STATUS),
+        ("initContainerStatuses", _CONTAINER_STATUS),
+    ):
         if field in status:
-            status[field] = [_only(entry, _CONTAINER_STATUS) for entry in status[field] or ()]
+            status[field] = [_only(entry, fields) for entry in status[field] or ()]
     return status
 
 

@@ -86,3 +86,12 @@ def test_an_answer_that_goes_on_and_on_is_cut() -> None:
 def test_an_error_event_is_read_like_an_answer(told: wire.Status, kind: type[errors.ClusterError]) -> None:
     """The status is in the object instead of in the header."""
     assert kind is type(answers.ended(told, what="watch /x"))
+
+
+@pytest.mark.parametrize("message", ["denied: no\n  core.PodSpec{Env: hunter2}", "\n denied: no\nhunter2\n"])
+def test_only_the_first_line_of_what_is_said_is_repeated(message: str) -> None:
+    """Below it stand the differing specs of two pods, whose environment is for no log, event or condition."""
+    told = answers.error(403, status(403, message=message), what="POST /x")
+    ended = answers.ended(wire.Status(message=message, code=410), what="watch /x")
+
+    assert ["POST /x: 403 denied: no", "watch /x: 410 denied: no"] == [str(told), str(ended)]

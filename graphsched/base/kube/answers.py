@@ -52,9 +52,8 @@ def error(status: int, body: bytes, *, what: str, retry_after: str = "") -> erro
         # Not the API server's words, but of something between us: it may have passed the request on before it gave up,
         # and whether the object is there it can not know.
         kind = errors.UnreachableError
-    text = told.message or body.decode(errors="replace").strip().partition("\n")[0] or "no explanation"
     return kind(
-        f"{what}: {status} {text[:_MESSAGE_LENGTH_MAX]}",
+        f"{what}: {status} {_words(told.message or body.decode(errors='replace'))}",
         status=status,
         reason=told.reason,
         retry_after_s=_seconds(retry_after),
@@ -66,8 +65,16 @@ def ended(status: wire.Status, *, what: str) -> errors.ClusterError:
     kind = (
         errors.ExpiredError if status.reason in {"Expired", "Gone"} else _CLASSES.get(status.code, errors.ClusterError)
     )
-    text = f"{what}: {status.code} {status.message[:_MESSAGE_LENGTH_MAX] or 'no explanation'}"
-    return kind(text, status=status.code, reason=status.reason)
+    return kind(f"{what}: {status.code} {_words(status.message)}", status=status.code, reason=status.reason)
+
+
+def _words(message: str) -> str:
+    """The first line of what the server says, as far as it goes.
+
+    Below it, the API server prints the differing specs of two pods, environment included; and what is said here is
+    repeated in logs, events and conditions.
+    """
+    return message.strip().partition("\n")[0][:_MESSAGE_LENGTH_MAX] or "no explanation"
 
 
 def unreachable(cause: BaseException, *, what: str, reason: str = "") -> errors.UnreachableError:

@@ -6,7 +6,7 @@ from tests.chart import rendering
 
 _RENDERS = rendering.REQUIRED or rendering.helm() is not None
 
-collect_ignore = [] if _RENDERS else ["test_rendered.py"]
+collect_ignore = [] if _RENDERS else ["test_rendered.py", "test_accepted.py"]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -298,6 +298,49 @@ def explain(
 
 
 @app.command(
+    short_help="How another scheduler's choices compare with ours.",
+    epilog=_examples(
+        "graphsched run --mode shadow & graphsched shadow",
+        "graphsched shadow --at-least 99 && echo ready for the cut-over",
+    ),
+)
+def shadow(
+    *,
+    server: Annotated[
+        str, typer.Option("--server", metavar="URL", help="Address of a scheduler that runs in mode shadow.")
+    ] = "http://127.0.0.1:10260",
+    token_file: TokenFileOption = "",
+    ca_file: CaFileOption = "",
+    insecure: InsecureOption = False,
+    output: OutputOption = terminal.Output.TABLE,
+    limit: Annotated[
+        int, typer.Option("--limit", min=1, max=1000, help="How many of the worst disagreements to name.")
+    ] = 10,
+    at_least: Annotated[
+        float, typer.Option("--at-least", metavar="PERCENT", help="How many pods must agree for exit code 0.")
+    ] = 95.0,
+) -> Call:
+    """How the choices of another scheduler compare with ours, asked of a graphsched that runs in mode shadow.
+
+    Exits with 0 if enough pods agree and none is placed where or though graphsched would not; with 1 otherwise.
+    """
+
+    def call() -> int:
+        from graphsched.app import asking, shadow_cmd
+
+        return shadow_cmd.command(
+            shadow_cmd.Options(
+                server=asking.Server(url=server, token_file=token_file, ca_file=ca_file, insecure=insecure),
+                output=output,
+                limit=limit,
+                at_least=at_least,
+            )
+        )
+
+    return call
+
+
+@app.command(
     short_help="Capture a cluster into a file to replay.",
     epilog=_examples(
         "graphsched snapshot --output cluster.json && graphsched simulate cluster.json",

@@ -122,6 +122,8 @@ class Report(msgspec.Struct, frozen=True):
     Attributes:
         scheduler: Whose choices were compared.
         seconds: For how long.
+        compared: How many pods.
+        agreed: Of how many the outcome is as good as ours.
         results: Result → pods, those that wait at this moment included.
         undecided: Pods that wait and of which it is too early to say anything.
         not_compared: Why not → pods: `unseen` (bound before it was seen waiting) or `gone` (deleted too soon).
@@ -133,6 +135,8 @@ class Report(msgspec.Struct, frozen=True):
 
     scheduler: str
     seconds: float
+    compared: int
+    agreed: int
     results: dict[Result, int]
     undecided: int
     not_compared: dict[str, int]
@@ -140,21 +144,6 @@ class Report(msgspec.Struct, frozen=True):
     gap_most: int
     disagreements: int
     worst: tuple[Finding, ...]
-
-    @property
-    def compared(self) -> int:
-        """How many pods."""
-        return sum(self.results.values())
-
-    @property
-    def agreed(self) -> int:
-        """Of how many the outcome is as good as ours."""
-        return sum(count for result, count in self.results.items() if result in AGREED)
-
-    @property
-    def refused(self) -> int:
-        """How many were put where we would not have put them, or are placed though we would have left them pending."""
-        return self.results.get(Result.REFUSED, 0) + self.results.get(Result.NONE, 0)
 
 
 class Tally:
@@ -198,6 +187,8 @@ class Tally:
         return Report(
             scheduler=self.scheduler,
             seconds=seconds,
+            compared=sum(results.values()),
+            agreed=sum(results[result] for result in AGREED),
             results=results,
             undecided=waiting.get(None, 0),
             not_compared=dict(self._not_compared),

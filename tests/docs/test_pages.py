@@ -12,7 +12,7 @@ from scripts import configuration_page, metrics_page
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").glob("*/README.md")])
-COMMANDS = ("run", "simulate", "evaluate", "explain", "snapshot")
+COMMANDS = ("run", "simulate", "evaluate", "explain", "shadow", "snapshot")
 
 
 def test_the_metrics_page_is_fresh() -> None:

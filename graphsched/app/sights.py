@@ -21,8 +21,6 @@ from graphsched.sources import progress
 
 STUCK_S = 60.0
 """A loop that has not turned for so long is helped by a restart only; no turn takes a thousandth of it."""
-SILENT_S = 300.0
-"""After so long without a word from the API server the graph is not to be trusted; bookmarks come every minute."""
 
 
 class Sights:
@@ -160,6 +158,6 @@ class _Following:
         state = self._source.state
         if not state.synced:
             return f"not listed yet{f': {state.failing}' if state.failing else ''}"
-        if state.silent_s > SILENT_S:
+        if state.silent_s > state.silent_max_s:
             return f"silent for {state.silent_s:.0f} s{f': {state.failing}' if state.failing else ''}"
         return ""

@@ -94,6 +94,7 @@ def client(settings: configuration.Settings, keeper: credentials.Keeper) -> clie
         keeper,
         user_agent=f"graphsched/{graphsched.__version__}",
         connections_max=settings.binding.concurrency + OTHER_CONNECTIONS + access.REVIEWS_MAX,
+        patience=clients.Patience(request_s=settings.client.timeout_seconds),
     )
 
 

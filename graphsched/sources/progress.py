@@ -54,6 +54,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
         source: Plural name of the resource.
         synced: Whether one list has been taken whole.
         silent_s: Seconds since the server last said anything; bookmarks come about once a minute.
+        silent_max_s: After so long without a word what is known is not to be trusted any more.
         objects: How many objects there were at the last list.
         failing: What is in the way, empty when nothing is.
     """
@@ -61,6 +62,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     synced: bool
     silent_s: float
+    silent_max_s: float
     objects: int
     failing: str
 
@@ -68,12 +70,13 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
 class Progress:
     """Keeps track of one source."""
 
-    def __init__(self, source: str, *, clock: clocks.Clock, observer: Observer) -> None:
+    def __init__(self, source: str, *, clock: clocks.Clock, observer: Observer, silent_max_s: float) -> None:
         self.synced = asyncio.Event()
         """Set once a whole list is in the inbox."""
         self._source = source
         self._clock = clock
         self._observer = observer
+        self._silent_max_s = silent_max_s
         self._heard_at = clock.monotonic()
         self._objects = 0
         self._failing = ""
@@ -85,6 +88,7 @@ class Progress:
             source=self._source,
             synced=self.synced.is_set(),
             silent_s=self._clock.monotonic() - self._heard_at,
+            silent_max_s=self._silent_max_s,
             objects=self._objects,
             failing=self._failing,
         )

@@ -37,11 +37,10 @@ WATCH_S = (300.0, 600.0)
 """How long the server is to hold a watch; at random, so that not all end together."""
 BACKOFF_S = (0.5, 10.0)
 """First and greatest wait between attempts. Short, since pods wait as well."""
-SILENCE_S = clients.STALL_S
-"""A watch that begins and says nothing for so long may never say anything: after a restored backup our place lies in
-the future, and the server waits there without a word (seen on 1.36)."""
 RESYNC_S = (1.0, 60.0)
 """First and greatest wait between lists that were asked for: who asks for one after another has a lasting problem."""
+SILENT_STALLS = 2
+"""A watch that stalls is opened anew; when the next one stalls as well, what is known is not to be trusted any more."""
 REFUSALS_MAX = 3
 """So many refusals in a row to resume, and the place is given up."""
 _TRANSIENT = frozenset({0, 401, 403, 429, 502, 503})
@@ -108,7 +107,9 @@ class Reflector(typing.Generic[Body]):
         """
         self.resource = resource
         self._events_a_patch = events_a_patch
-        self.progress = progress.Progress(resource.name, clock=clock, observer=observer)
+        self.progress = progress.Progress(
+            resource.name, clock=clock, observer=observer, silent_max_s=SILENT_STALLS * client.patience.stall_s
+        )
         self._client = client
         self._inbox = inbox
         self._clock = clock
@@ -229,7 +230,9 @@ class Reflector(typing.Generic[Body]):
             return
         if isinstance(error, errors.ExpiredError):
             self._relist = "expired"
-        elif self._begun and self._clock.monotonic() - self._word_at >= SILENCE_S:
+        elif self._begun and self._clock.monotonic() - self._word_at >= self._client.patience.stall_s:
+            # A watch that begins and says nothing for so long may never say anything: after a restored backup our
+            # place lies in the future, and the server waits there without a word (seen on 1.36).
             self._relist = "silent"
         elif error.reason == streams.TOO_LONG:
             self._relist = "refused"

@@ -85,6 +85,9 @@ async def test_a_pod_is_bound_by_one_call() -> None:
             1,
             id="a proxy's page",
         ),
+        pytest.param(
+            lambda faults: faults.garble("POST", BINDING, b"<html>log in</html>"), 1, 2, id="a proxy's page as success"
+        ),
     ],
 )
 def test_what_the_cluster_shows_counts(script: Callable[[object], object], reads: int, posts: int) -> None:

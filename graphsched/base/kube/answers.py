@@ -77,6 +77,12 @@ def _words(message: str) -> str:
     return message.strip().partition("\n")[0][:_MESSAGE_LENGTH_MAX] or "no explanation"
 
 
+def garbled(body: bytes, *, what: str) -> errors.UnreachableError:
+    """The error for an answer that calls itself a success and holds no object."""
+    text = body[:_MESSAGE_LENGTH_MAX].decode(errors="replace").strip().partition("\n")[0] or "nothing"
+    return errors.UnreachableError(f"{what}: the answer is no object but {text!r}", reason="Garbled")
+
+
 def unreachable(cause: BaseException, *, what: str, reason: str = "") -> errors.UnreachableError:
     """The error for no answer at all."""
     return errors.UnreachableError(f"{what}: no answer: {_told(cause)}", reason=reason or "Unreachable")

@@ -33,6 +33,8 @@ CONNECT_S = 10.0
 """TCP and TLS together."""
 STALL_S = 150.0
 """The API server sends a bookmark about once a minute, so that two in a row are missing."""
+PAGE_S = 60.0
+"""An API server that has just started fills its caches while the first list waits."""
 KEEP_ALIVE_S = 60.0
 """API servers keep idle connections open longer than this."""
 CONNECTIONS_MAX = 64
@@ -46,8 +48,26 @@ _HEADERS = {"Accept": "application/json", "Accept-Encoding": "identity"}
 _EMPTY: Query = {}
 
 
+class Patience(msgspec.Struct, frozen=True, kw_only=True):
+    """How long a client waits, in seconds.
+
+    Attributes:
+        request_s: For a call whose caller names no deadline, and for a watch to be let in.
+        page_s: For one page of a list.
+        stall_s: For the next word on a watch; after that it breaks.
+    """
+
+    request_s: float = REQUEST_S
+    page_s: float = PAGE_S
+    stall_s: float = STALL_S
+
+
 class Client:
-    """A client of one API server; an async context manager."""
+    """A client of one API server; an async context manager.
+
+    Attributes:
+        patience: How long it waits where nobody says otherwise.
+    """
 
     def __init__(
         self,
@@ -55,8 +75,10 @@ class Client:
         *,
         user_agent: str = "graphsched",
         connections_max: int = CONNECTIONS_MAX,
+        patience: Patience = Patience(),  # noqa: B008  frozen
     ) -> None:
         """Prepare; nothing is sent. More than `connections_max` requests and watches at once wait for a free one."""
+        self.patience = patience
         self._keeper = keeper
         self._user_agent = user_agent
         self._connections_max = connections_max
@@ -86,15 +108,15 @@ class Client:
             await self._session.close()
             self._session = None
 
-    async def get(self, path: str, query: Query = _EMPTY, *, deadline_s: float = REQUEST_S) -> bytes:
+    async def get(self, path: str, query: Query = _EMPTY, *, deadline_s: float | None = None) -> bytes:
         """Read what is at `path`."""
         return await self._request("GET", path, query, None, deadline_s=deadline_s)
 
-    async def post(self, path: str, body: object, query: Query = _EMPTY, *, deadline_s: float = REQUEST_S) -> bytes:
+    async def post(self, path: str, body: object, query: Query = _EMPTY, *, deadline_s: float | None = None) -> bytes:
         """Create the object `body` (bytes of JSON, or anything that encodes to JSON) in the collection at `path`."""
         return await self._request("POST", path, query, body, deadline_s=deadline_s)
 
-    async def put(self, path: str, body: object, query: Query = _EMPTY, *, deadline_s: float = REQUEST_S) -> bytes:
+    async def put(self, path: str, body: object, query: Query = _EMPTY, *, deadline_s: float | None = None) -> bytes:
         """Replace the object at `path`."""
         return await self._request("PUT", path, query, body, deadline_s=deadline_s)
 
@@ -105,7 +127,7 @@ class Client:
         query: Query = _EMPTY,
         *,
         kind: Patching,
-        deadline_s: float = REQUEST_S,
+        deadline_s: float | None = None,
     ) -> bytes:
         """Change the object at `path`."""
         content = f"application/{kind}-patch+json"
@@ -117,19 +139,20 @@ class Client:
         body: object = None,
         query: Query = _EMPTY,
         *,
-        deadline_s: float = REQUEST_S,
+        deadline_s: float | None = None,
     ) -> bytes:
         """Delete the object at `path`; `body` may hold preconditions."""
         return await self._request("DELETE", path, query, body, deadline_s=deadline_s)
 
     @contextlib.asynccontextmanager
-    async def watch(self, path: str, query: Query, *, stall_s: float = STALL_S) -> AsyncIterator[streams.Watch]:
-        """Open a watch; it breaks when nothing comes for `stall_s`.
+    async def watch(self, path: str, query: Query, *, stall_s: float | None = None) -> AsyncIterator[streams.Watch]:
+        """Open a watch; it breaks when nothing comes for `stall_s` (`patience` unless given).
 
         Raises:
             ClusterError: The server did not let it begin.
         """
         what = f"watch {path}"
+        stall_s = self.patience.stall_s if stall_s is None else stall_s
         async with contextlib.AsyncExitStack() as stack:
             access = await self._keeper.current()
             response = await self._open(stack, access, path, query, stall_s=stall_s)
@@ -155,14 +178,14 @@ class Client:
         """Ask for something that begins within the usual time, although it may go on for long."""
         limits = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S, sock_read=stall_s)
         try:
-            async with asyncio.timeout(REQUEST_S):
+            async with asyncio.timeout(self.patience.request_s):
                 return await stack.enter_async_context(self._send(access, "GET", path, query, None, limits=limits))
         except (aiohttp.ClientError, OSError) as error:
             raise answers.unreachable(error, what=f"watch {path}") from error
 
     async def _refusal(self, response: aiohttp.ClientResponse, *, what: str) -> errors.ClusterError:
         try:
-            async with asyncio.timeout(REQUEST_S):
+            async with asyncio.timeout(self.patience.request_s):
                 body = await response.read()
         except (aiohttp.ClientError, OSError):
             # The status has come, and says enough.
@@ -177,11 +200,12 @@ class Client:
         body: object,
         *,
         content: str = "application/json",
-        deadline_s: float,
+        deadline_s: float | None,
     ) -> bytes:
         what = f"{method} {path}"
         data = body if body is None or isinstance(body, bytes) else msgspec.json.encode(body)
-        limits = aiohttp.ClientTimeout(total=deadline_s, sock_connect=CONNECT_S)
+        total_s = self.patience.request_s if deadline_s is None else deadline_s
+        limits = aiohttp.ClientTimeout(total=total_s, sock_connect=CONNECT_S)
         access = await self._keeper.current()
         while True:
             try:
@@ -190,6 +214,9 @@ class Client:
             except (aiohttp.ClientError, OSError) as error:
                 raise answers.unreachable(error, what=what) from error
             if response.status < 300:
+                if not answer.startswith(b"{"):
+                    # A page to log in at, or what is left of an answer: it was not the API server that said so.
+                    raise answers.garbled(answer, what=what)
                 return answer
             if response.status == 401:
                 rejected, access = access, await self._keeper.renew(access)

@@ -12,8 +12,6 @@ from graphsched.base.values import errors
 
 PAGE_ITEMS = 500
 """5,000 pods take 110 ms in pages of 250 to 1,000 alike; one of 500 keeps the loop for 9 ms, all at once for 31."""
-PAGE_S = 60.0
-"""An API server that has just started fills its caches while the first list waits."""
 
 
 async def pages(
@@ -31,7 +29,7 @@ async def pages(
     """
     asked = dict(query) if items_max is None else {**query, "limit": items_max}
     while True:
-        body = await client.get(path, asked, deadline_s=PAGE_S)
+        body = await client.get(path, asked, deadline_s=client.patience.page_s)
         try:
             page = wire.PAGE.decode(body)
         except errors.InputError as error:

@@ -29,6 +29,12 @@ Value = typing.TypeVar("Value")
 TRIES_MAX = 5
 PAUSE_FIRST_S = 0.2
 PAUSE_MOST_S = 10.0
+FORBIDDEN = 403
+"""A right is missing. A server that has just started, or rights that are being replaced, say so for seconds; a right
+that was never given is not asked for without end.
+"""
+UNAUTHORIZED = 401
+"""The credentials ran out, and new ones come: as good as a server that is away."""
 
 
 class Rate:
@@ -180,12 +186,13 @@ class Outlet(typing.Generic[Key, Value]):
         except (errors.NotFoundError, errors.ConflictError, errors.FencedError):
             self._on_end(key, value, "moot")
         except errors.ClusterError as error:
-            if calls.passing(error) and (self._tries_max is None or tries + 1 < self._tries_max):
+            if tries + 1 < self._tries_most(error):
                 if key in self._unwanted:
                     self._on_end(key, value, "moot")
                 elif key not in self._waiting:
                     self._waiting[key] = (value, tries + 1)
-                    self._waiting.move_to_end(key, last=False)
+                    # Its turn is still on, unless it may be this value alone that the server can not take.
+                    self._waiting.move_to_end(key, last=error.status == FORBIDDEN or tries + 1 >= TRIES_MAX)
                 return self._backoff.next(at_least_s=error.retry_after_s)
             _log.warning("%s: not written: %s", self._name, error)
             self._on_end(key, value, "failed")
@@ -193,6 +200,14 @@ class Outlet(typing.Generic[Key, Value]):
             self._backoff.reset()
             self._on_end(key, value, "written")
         return 0.0
+
+    def _tries_most(self, error: errors.ClusterError) -> float:
+        """How often a value is sent that meets this error."""
+        if error.status == FORBIDDEN:
+            return TRIES_MAX
+        if not (calls.passing(error) or error.status == UNAUTHORIZED):
+            return 1
+        return float("inf") if self._tries_max is None else self._tries_max
 
     def _rest(self) -> None:
         if not len(self):

@@ -80,7 +80,7 @@ async def test_nothing_is_written_that_has_been_said() -> None:
 async def test_what_could_not_be_written_is_not_taken_for_said() -> None:
     """The next try writes it."""
     async with running() as (server, said, ends):
-        server.faults.refuse("PATCH", STATUS, 403)
+        server.faults.refuse("PATCH", STATUS, 422)
         for _ in range(2):
             said.say(web(server), reason=conditions.SCHEDULER_ERROR, message="a")
             await said.flush(deadline_s=9.0)

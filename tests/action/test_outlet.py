@@ -22,12 +22,15 @@ class Receiver:
         self.ends: list[tuple[str, str]] = []
         self.failures: list[errors.ClusterError] = []
         self.takes_s = 0.0
+        self.refused: dict[str, errors.ClusterError] = {}
 
     async def send(self, key: str, value: str) -> None:
         """Take a value."""
         self.sent.append((round(virtual.now(), 3), key, value))
         if self.takes_s:
             await asyncio.sleep(self.takes_s)
+        if key in self.refused:
+            raise self.refused[key]
         if self.failures:
             raise self.failures.pop(0)
 
@@ -38,7 +41,13 @@ class Receiver:
 
 @contextlib.asynccontextmanager
 async def running(
-    receiver: Receiver, *, per_second: float = 1000.0, burst: int = 1000, length_max: int = 100, workers: int = 1
+    receiver: Receiver,
+    *,
+    per_second: float = 1000.0,
+    burst: int = 1000,
+    length_max: int = 100,
+    workers: int = 1,
+    tries_max: int | None = outlet.TRIES_MAX,
 ) -> AsyncIterator[outlet.Outlet[str, str]]:
     """An outlet at work."""
     made = outlet.Outlet[str, str](
@@ -49,6 +58,7 @@ async def running(
         workers=workers,
         rng=random.Random(1),
         on_end=receiver.ended,
+        tries_max=tries_max,
     )
     task = asyncio.create_task(made.run())
     try:
@@ -189,7 +199,7 @@ async def test_what_the_server_can_not_take_now_is_tried_again() -> None:
     [
         (lambda: errors.NotFoundError("gone", status=404), "moot"),
         (lambda: errors.ConflictError("another one", status=409), "moot"),
-        (lambda: errors.ForbiddenError("no", status=403), "failed"),
+        (lambda: errors.ClusterError("no", status=422), "failed"),
     ],
 )
 def test_what_will_not_work_is_not_repeated(error: Callable[[], errors.ClusterError], end: str) -> None:
@@ -256,3 +266,61 @@ async def test_what_may_not_be_written_is_moot() -> None:
         await asyncio.sleep(5.0)
 
     assert ([("a", "moot")], 1) == (receiver.ends, len(receiver.sent))
+
+
+def _forbidden() -> errors.ForbiddenError:
+    return errors.ForbiddenError("403", status=403)
+
+
+@virtual.timed
+async def test_a_right_that_is_missing_for_seconds_costs_no_value() -> None:
+    """A server that has just started refuses what it will allow in a moment."""
+    receiver = Receiver()
+    receiver.failures = [_forbidden(), _forbidden()]
+    async with running(receiver) as sending:
+        sending.put("a", "1")
+        await asyncio.sleep(60.0)
+
+    assert [("a", "written")] == receiver.ends
+
+
+@virtual.timed
+async def test_a_right_that_is_missing_for_good_is_given_up_and_holds_up_nobody() -> None:
+    """Five tries, others in between; also where everything else is tried without end."""
+    receiver = Receiver()
+    receiver.refused["a"] = _forbidden()
+    async with running(receiver, tries_max=None) as sending:
+        sending.put("a", "1")
+        sending.put("b", "1")
+        await asyncio.sleep(600.0)
+
+    sent = [key for _, key, _ in receiver.sent]
+    assert ["a", "b"] == sent[:2]
+    assert outlet.TRIES_MAX == sent.count("a")
+    assert [("b", "written"), ("a", "failed")] == receiver.ends
+
+
+@virtual.timed
+async def test_credentials_that_ran_out_are_waited_for() -> None:
+    """Any number of times 401 costs no value that is sent without end."""
+    receiver = Receiver()
+    receiver.failures = [errors.ForbiddenError("401", status=401) for _ in range(20)]
+    async with running(receiver, tries_max=None) as sending:
+        sending.put("a", "1")
+        await asyncio.sleep(600.0)
+
+    assert [("a", "written")] == receiver.ends
+
+
+@virtual.timed
+async def test_a_value_that_alone_is_not_taken_does_not_hold_up_the_others() -> None:
+    """After some tries it stands at the end of the line."""
+    receiver = Receiver()
+    receiver.refused["bad"] = errors.UnreachableError("500", status=500)
+    async with running(receiver, tries_max=None) as sending:
+        sending.put("bad", "1")
+        for number in range(20):
+            sending.put(f"good{number}", "1")
+        await asyncio.sleep(60.0)
+
+    assert 20 == sum(end == "written" for _, end in receiver.ends)

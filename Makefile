@@ -52,6 +52,10 @@ test-versions: setup ## Run the live tests on the oldest and newest Kubernetes s
 			tests/contract tests/cluster tests/cases $(PYTEST_ARGS) || exit 1; \
 	done
 
+.PHONY: torture
+torture: setup ## Play the fault table with 20 seeds on a real control plane (SEEDS=20 ONLY=503/bind)
+	@$(PY) -m tests.faults $(if $(SEEDS),--seeds $(SEEDS)) $(if $(ONLY),--only '$(ONLY)') $(TORTURE_ARGS)
+
 .PHONY: oracle
 oracle: setup ## Build the oracle, kube-scheduler's plugins behind evaluate's contract
 	@$(PY) -m tests.oracle.program

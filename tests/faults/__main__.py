@@ -1,0 +1,39 @@
+"""`python -m tests.faults`: play the fault table on a real control plane, and say which cells held.
+
+Comes in: how many seeds (or which), which voyages. Goes out: a table, and for each failure what is broken and the
+command that repeats it; exit code 1 when there is one.
+"""
+
+import argparse
+import sys
+import time
+
+from tests.controlplane import cluster as clusters
+from tests.faults import fleet, table
+
+
+def main() -> int:
+    """Play; return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__.partition("\n")[0])
+    parser.add_argument("--seeds", type=int, default=20, help="how many seeds each voyage is played with")
+    parser.add_argument("--seed", type=int, help="this seed alone")
+    parser.add_argument("--only", action="append", default=[], help="a voyage, e.g. 503/bind; may be repeated")
+    parser.add_argument("--at-once", type=int, default=fleet.AT_ONCE, help="voyages at the same time")
+    options = parser.parse_args()
+    seeds = range(options.seeds) if options.seed is None else (options.seed,)
+    chosen = [each for each in table.voyages() if not options.only or f"{each[0].name}/{each[1]}" in options.only]
+    if not chosen:
+        parser.error(f"no such voyage; known: {', '.join(f'{fault.name}/{call}' for fault, call in table.voyages())}")
+    began = time.monotonic()
+    with clusters.Cluster(clusters.Options(authorization="AlwaysAllow")) as cluster:
+        results = fleet.run(cluster, [(*each, seed) for seed in seeds for each in chosen], options.at_once)
+    print(fleet.shown(results))
+    failed = [each for each in results if each.failure]
+    print(
+        f"{len(results)} voyages of {len(table.Phase)} phases, {len(failed)} failed, {time.monotonic() - began:.0f} s"
+    )
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,190 @@
+"""The fault table: fault × call × phase, as data.
+
+Every cell is either played by a voyage (`voyage.py`, which plays all phases of a fault and a call one after the other)
+or says why it cannot occur. docs/reliability.md is written from here.
+"""
+
+import dataclasses
+import enum
+
+from tests.fakes import faults
+from tests.faults import calls, proxy
+
+
+class Phase(enum.StrEnum):
+    """When a fault strikes."""
+
+    START = "start-up"
+    STEADY = "steady state"
+    BURST = "burst"
+    RESTART = "after a restart"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Fault:
+    """One row.
+
+    Attributes:
+        name: Short, also on the command line.
+        title: What goes wrong.
+        answer: What graphsched does about it.
+        kind: Of a call, or None.
+        status: Of a refusal.
+        retry_after_s: Of a refusal.
+        ailment: Of a watch, or None.
+    """
+
+    name: str
+    title: str
+    answer: str
+    kind: faults.Kind | None = None
+    status: int = 0
+    retry_after_s: int | None = None
+    ailment: proxy.Ailment | None = None
+
+
+_PLACE_LOST = (
+    "The place is given up: everything is listed again, and what went away unseen is removed from the graph by that "
+    "list."
+)
+
+FAULTS = (
+    Fault(
+        "500",
+        "500, the server gave up half-way",
+        "Whether the call took effect is open: a binding's pod is read before it is tried again; lists, watches, "
+        "conditions and events are repeated after a growing pause.",
+        kind=faults.Kind.REFUSE,
+        status=500,
+    ),
+    Fault(
+        "503",
+        "503 with Retry-After",
+        "Nothing took effect: the call is repeated, not before the time that the server asked for.",
+        kind=faults.Kind.REFUSE,
+        status=503,
+        retry_after_s=1,
+    ),
+    Fault(
+        "429",
+        "429 with Retry-After",
+        "As with 503: the server is left alone for as long as it asked, then the call is repeated.",
+        kind=faults.Kind.REFUSE,
+        status=429,
+        retry_after_s=1,
+    ),
+    Fault(
+        "401",
+        "401, the token was rotated",
+        "Credentials are loaded again, at once and then every 10 s at most, and the call is repeated with them; a pod "
+        "that could not be bound meanwhile goes back to the queue.",
+        kind=faults.Kind.REFUSE,
+        status=401,
+    ),
+    Fault(
+        "403",
+        "403, a right is missing",
+        "The log names the right in the API server's words. Lists and watches are asked for again, conditions "
+        "five times; a pod that may not be bound backs off on its own, and others go on.",
+        kind=faults.Kind.REFUSE,
+        status=403,
+    ),
+    Fault(
+        "dropped",
+        "The connection breaks before the server acted",
+        "As after a lost answer: which of the two it was can not be told from here.",
+        kind=faults.Kind.DROP,
+    ),
+    Fault(
+        "lost",
+        "The answer is lost after the server acted",
+        "A binding's pod is read until somebody answers and counts on its node meanwhile; a condition is written "
+        "again, which changes nothing; an event is refused as there already.",
+        kind=faults.Kind.LOSE,
+    ),
+    Fault(
+        "silent",
+        "No answer ever comes",
+        "Every call has a deadline (`client.timeoutSeconds`), and after it the answer counts as lost.",
+        kind=faults.Kind.HANG,
+    ),
+    Fault(
+        "late",
+        "The answer comes late",
+        "Nobody waits for it but who asked: other pods are decided on and bound meanwhile.",
+        kind=faults.Kind.DELAY,
+    ),
+    Fault(
+        "garbled",
+        "Status 200 with a page that is none of the API server's",
+        "No success is taken from it: it counts as a lost answer.",
+        kind=faults.Kind.GARBLE,
+    ),
+    Fault(
+        "410",
+        "410 as HTTP status",
+        _PLACE_LOST,
+        kind=faults.Kind.REFUSE,
+        status=410,
+    ),
+    Fault("410-event", "410 as an ERROR event", _PLACE_LOST, ailment=proxy.Ailment.EXPIRE),
+    Fault(
+        "cut",
+        "A watch is cut in the middle of a line",
+        "The half line is dropped, and the watch is resumed after the last whole one.",
+        ailment=proxy.Ailment.CUT,
+    ),
+    Fault(
+        "stalled",
+        "A watch stalls without a word",
+        "After 150 s without even a bookmark it is opened anew, and listed again if nothing ever came of it.",
+        ailment=proxy.Ailment.STALL,
+    ),
+    Fault(
+        "slow",
+        "A watch is ended by the server, as for slow reading",
+        "It is resumed where it ended; what was not delivered comes then.",
+        ailment=proxy.Ailment.END,
+    ),
+    Fault(
+        "deaf",
+        "No bookmarks come",
+        "A quiet watch counts as stalled and is opened anew; one that has events goes on.",
+        ailment=proxy.Ailment.DEAF,
+    ),
+    Fault(
+        "missed",
+        "A delete is missed while disconnected",
+        "The next list lacks the object, so it leaves the graph and its room is free.",
+        ailment=proxy.Ailment.BREAK,
+    ),
+)
+BY_NAME = {fault.name: fault for fault in FAULTS}
+
+LISTS = ("list nodes", "list pods", "list others")
+WATCHES = ("watch nodes", "watch pods", "watch others")
+WRITES = (calls.BIND, calls.STATUS, calls.EVENT)
+CALLS = (*LISTS, *WATCHES, calls.GET, *WRITES)
+"""The columns; `others` is one of `calls.OTHERS`, drawn by the seed."""
+
+NO_WATCH = "only a watch can suffer it"
+NO_VERSION = "only a call that asks for a version of the past is answered so, and this one asks for none"
+
+
+def reason_against(fault: Fault, call: str, phase: Phase) -> str:
+    """Why the cell cannot occur; empty for one that is played."""
+    if fault.ailment is not None and call not in WATCHES:
+        return NO_WATCH
+    if fault.status == 410 and call not in {*LISTS, *WATCHES}:
+        return NO_VERSION
+    return ""
+
+
+def voyages() -> list[tuple[Fault, str]]:
+    """Every fault and call of which some phase is played."""
+    return [
+        (fault, call)
+        for fault in FAULTS
+        for call in CALLS
+        if any(not reason_against(fault, call, each) for each in Phase)
+    ]

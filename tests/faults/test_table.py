@@ -1,0 +1,65 @@
+"""The fault table has no empty cell, and its page says what the tests play."""
+
+import re
+
+import pytest
+
+from scripts import reliability_page
+from tests.faults import calls, table
+
+
+def test_every_cell_is_played_or_says_why_it_cannot_occur() -> None:
+    """What is not played has a reason in words, and what is played is part of a voyage."""
+    played = {(fault.name, call) for fault, call in table.voyages()}
+
+    for fault in table.FAULTS:
+        for call in table.CALLS:
+            for phase in table.Phase:
+                reason = table.reason_against(fault, call, phase)
+                assert reason or (fault.name, call) in played
+
+
+def test_every_row_says_what_goes_wrong_and_what_is_done_about_it() -> None:
+    """A name of its own, a title and an answer of a sentence, and exactly one thing that strikes."""
+    assert len(table.FAULTS) == len(table.BY_NAME)
+    for fault in table.FAULTS:
+        assert (fault.kind is None) != (fault.ailment is None)
+        assert fault.title
+        assert fault.answer.endswith(".")
+
+
+def test_the_page_is_fresh() -> None:
+    """docs/reliability.md is what `python -m scripts.reliability_page` writes."""
+    assert reliability_page.page() == reliability_page.PAGE.read_text(encoding="utf-8")
+
+
+def test_the_page_has_no_empty_cell() -> None:
+    """Every line of every table is full."""
+    for line in reliability_page.page().splitlines():
+        if line.startswith("|") and not line.startswith("|---"):
+            assert all(cell.strip() for cell in line.strip("|").split("|")), line
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "query", "name"),
+    [
+        ("GET", "/api/v1/pods", {"limit": "500"}, "list pods"),
+        ("GET", "/apis/apps/v1/statefulsets", {"watch": "true"}, "watch statefulsets"),
+        ("GET", "/api/v1/namespaces", {}, "list namespaces"),
+        ("GET", "/api/v1/namespaces/default/pods/web", {}, calls.GET),
+        ("POST", "/api/v1/namespaces/default/pods/web/binding", {}, calls.BIND),
+        ("PATCH", "/api/v1/namespaces/default/pods/web/status", {}, calls.STATUS),
+        ("POST", "/apis/events.k8s.io/v1/namespaces/default/events", {}, calls.EVENT),
+        ("PATCH", "/apis/events.k8s.io/v1/namespaces/default/events/web.1", {}, calls.SERIES),
+        ("PUT", "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/graphsched", {}, calls.LEASE),
+    ],
+)
+def test_calls_are_told_apart(method: str, path: str, query: dict[str, str], name: str) -> None:
+    """By what they are for."""
+    assert name == calls.of(method, path, query).name
+
+
+def test_a_call_that_nobody_knows_is_an_error() -> None:
+    """So that a new one gets its column."""
+    with pytest.raises(calls.UnknownCallError, match=re.escape("DELETE /api/v1/nodes/n1")):
+        calls.of("DELETE", "/api/v1/nodes/n1", {})

@@ -42,12 +42,18 @@ ended or killed with bindings under way and started again (**R**). A letter says
 that phase and all of the above holds afterwards; a number stands for a reason why it cannot occur.
 
 """
+_BETWEEN = """
+## Between decision and binding
+
+A binding is held on its way while somebody interferes, in each of the four phases; then it goes on.
+
+"""
 _LETTERS = dict(zip(table.Phase, "SQBR", strict=True))
 
 
 def page() -> str:
     """The whole page."""
-    return "".join([_HEAD, *_answers(), _GRID, *_grid()])
+    return "".join([_HEAD, *_answers(), _GRID, *_grid(), _BETWEEN, *_deeds()])
 
 
 def _answers() -> Iterator[str]:
@@ -67,6 +73,12 @@ def _grid() -> Iterator[str]:
         yield f"{number}. It cannot occur: {reason}.\n"
     yield "\n`others` stands for namespaces, priority classes, services, replication controllers, replica sets and "
     yield "stateful sets:\nthe seed draws one.\n"
+
+
+def _deeds() -> Iterator[str]:
+    yield "| Meanwhile | Played | What happens |\n|---|---|---|\n"
+    for deed in table.DEEDS:
+        yield f"| {deed.title} | {_cell(deed, table.BETWEEN, [])} | {deed.answer} |\n"
 
 
 def _cell(fault: table.Fault, call: str, reasons: list[str]) -> str:

@@ -14,7 +14,7 @@ import aiohttp
 import uvloop
 
 from tests.controlplane import api, cluster as clusters
-from tests.faults import table, voyage, witness as witnesses, worlds
+from tests.faults import meanwhile, table, voyage, witness as witnesses, worlds
 
 AT_ONCE = 12
 VOYAGE_S = 240.0
@@ -85,7 +85,10 @@ async def _play(shared: worlds.Shared, fault: table.Fault, call: str, seed: int)
     began, failure = time.monotonic(), ""
     try:
         async with asyncio.timeout(VOYAGE_S):
-            await voyage.Voyage(shared, fault, call, seed).play()
+            if call == table.BETWEEN:
+                await meanwhile.Meanwhile(shared, fault, seed).play()
+            else:
+                await voyage.Voyage(shared, fault, call, seed).play()
     except Exception as error:  # noqa: BLE001  whatever it was, the other voyages go on
         told = traceback.format_exception(error)
         failure = f"{error}\n{''.join(told[-12:])}" if isinstance(error, AssertionError) else "".join(told)
@@ -111,5 +114,9 @@ def shown(results: Iterable[Result]) -> str:
             held = sum(not each.failure for each in found)
             cells.append(f"{f'{held}/{len(found)}' if found else '–':>{width}}")
         lines.append(f"{fault.name:<10}" + " ".join(cells))
+    for deed in table.DEEDS:
+        found = by_cell.get((deed.name, table.BETWEEN), [])
+        held = sum(not each.failure for each in found)
+        lines.append(f"{deed.name:<16}{f'{held}/{len(found)}' if found else '–':>7}")
     lines += [f"\n{each.command}\n{each.failure}" for each in results if each.failure]
     return "\n".join(lines)

@@ -62,6 +62,7 @@ class Done:
         fault: What was done to it.
         status: What the API server answered; 0 where it was not asked or has not answered.
         uid: In a binding, the pod's.
+        node: In a binding, where to.
         over: When the last of the answer was passed on; None while it is under way, or where nothing was.
     """
 
@@ -70,6 +71,7 @@ class Done:
     fault: faults.Kind | None = None
     status: int = 0
     uid: str = ""
+    node: str = ""
     over: float | None = None
 
 
@@ -241,7 +243,8 @@ class Proxy:
         body = await request.read()
         done = Done(call, time.monotonic())
         if call.name == calls.BIND:
-            done.uid = json.loads(body)["metadata"]["uid"]
+            binding = json.loads(body)
+            done.uid, done.node = binding["metadata"]["uid"], binding["target"]["name"]
         self.record.append(done)
         self._changed.set()
         await self._wait_if_held(done)

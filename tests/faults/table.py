@@ -159,13 +159,54 @@ FAULTS = (
         ailment=proxy.Ailment.BREAK,
     ),
 )
-BY_NAME = {fault.name: fault for fault in FAULTS}
+
+DEEDS = (
+    Fault(
+        "node-deleted",
+        "The node is deleted",
+        "The API server takes the binding all the same, and whoever collects the pods of lost nodes deletes the pod. "
+        "Until then it counts on that node, also if the node comes back empty.",
+    ),
+    Fault(
+        "node-cordoned",
+        "The node is cordoned",
+        "What was decided before holds; nothing more goes there.",
+    ),
+    Fault("pod-deleted", "The pod is deleted", "404: its room is free again at once."),
+    Fault(
+        "pod-ending",
+        "The pod is marked for deletion and kept by a finalizer",
+        "409 and a look: its room is free again, and it is not tried again.",
+    ),
+    Fault(
+        "pod-again",
+        "The pod is deleted and another one made under its name",
+        "The binding names the UID, so the API server refuses it; the new pod is decided on for itself.",
+    ),
+    Fault(
+        "pod-gated",
+        "The same, and the new one has a scheduling gate",
+        "It is not bound before the gate is gone.",
+    ),
+    Fault(
+        "bound-by-other",
+        "Somebody else binds the pod",
+        "409 and a look: the pod counts where it is, and `graphsched_conflicts_total` counts the race.",
+    ),
+    Fault("clock-ahead", "The wall clock jumps ahead", "Nothing but the times in conditions and events goes by it."),
+    Fault("clock-back", "The wall clock jumps back", "As above: waits, backoff and deadlines are monotonic time."),
+)
+"""What happens between a decision and its binding, or to the machine."""
+BY_NAME = {fault.name: fault for fault in (*FAULTS, *DEEDS)}
 
 LISTS = ("list nodes", "list pods", "list others")
 WATCHES = ("watch nodes", "watch pods", "watch others")
 WRITES = (calls.BIND, calls.STATUS, calls.EVENT)
 CALLS = (*LISTS, *WATCHES, calls.GET, *WRITES)
 """The columns; `others` is one of `calls.OTHERS`, drawn by the seed."""
+
+BETWEEN = "between decision and binding"
+"""The one column of the deeds."""
 
 NO_WATCH = "only a watch can suffer it"
 NO_VERSION = "only a call that asks for a version of the past is answered so, and this one asks for none"
@@ -181,10 +222,11 @@ def reason_against(fault: Fault, call: str, phase: Phase) -> str:
 
 
 def voyages() -> list[tuple[Fault, str]]:
-    """Every fault and call of which some phase is played."""
-    return [
+    """Every fault and call of which some phase is played, then every deed."""
+    played = [
         (fault, call)
         for fault in FAULTS
         for call in CALLS
         if any(not reason_against(fault, call, each) for each in Phase)
     ]
+    return [*played, *((deed, BETWEEN) for deed in DEEDS)]

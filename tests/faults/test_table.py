@@ -17,13 +17,16 @@ def test_every_cell_is_played_or_says_why_it_cannot_occur() -> None:
             for phase in table.Phase:
                 reason = table.reason_against(fault, call, phase)
                 assert reason or (fault.name, call) in played
+    for deed in table.DEEDS:
+        assert (deed.name, table.BETWEEN) in played
 
 
 def test_every_row_says_what_goes_wrong_and_what_is_done_about_it() -> None:
     """A name of its own, a title and an answer of a sentence, and exactly one thing that strikes."""
-    assert len(table.FAULTS) == len(table.BY_NAME)
+    assert len(table.FAULTS) + len(table.DEEDS) == len(table.BY_NAME)
     for fault in table.FAULTS:
         assert (fault.kind is None) != (fault.ailment is None)
+    for fault in table.BY_NAME.values():
         assert fault.title
         assert fault.answer.endswith(".")
 

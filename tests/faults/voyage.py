@@ -27,6 +27,7 @@ class Voyage:
 
     def __init__(self, shared: worlds.Shared, fault: table.Fault, call: str, seed: int) -> None:
         self.fault = fault
+        self.clock = worlds.ShiftedClock()
         self.rng = random.Random(f"{fault.name} {call} {seed}")
         self._other = "others" in call
         others = [each for each in calls.OTHERS if fault.name != "missed" or each != "namespaces"]
@@ -34,7 +35,7 @@ class Voyage:
         self.resource = self.call.rpartition(" ")[2]
         patience = UNANSWERED if fault.kind is faults.Kind.HANG else STALLED if fault.name in QUIET else PATIENT
         name = f"{fault.name}-{call}-{seed}".replace(" ", "-")
-        self.world = worlds.World(shared, name, rng=self.rng, patience=patience)
+        self.world = worlds.World(shared, name, rng=self.rng, patience=patience, clock=self.clock)
 
     async def play(self) -> None:
         """All phases. Raises `AssertionError`."""

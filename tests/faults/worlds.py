@@ -62,6 +62,21 @@ class Shared:
     witness: witnesses.Witness
 
 
+class ShiftedClock(clocks.RealClock):
+    """The machine's time, with a wall clock that somebody sets.
+
+    Attributes:
+        shift_s: By how much it is wrong.
+    """
+
+    def __init__(self) -> None:
+        self.shift_s = 0.0
+
+    def wall(self) -> float:
+        """Seconds since the epoch, as this clock has it."""
+        return super().wall() + self.shift_s
+
+
 class Program:
     """One run of the scheduler."""
 
@@ -98,7 +113,7 @@ class World:
         *,
         rng: random.Random,
         patience: clients.Patience = clients.Patience(),  # noqa: B008  frozen
-        clock: clocks.Clock | None = None,
+        clock: clocks.Clock,
         **changes: Any,
     ) -> None:
         self.name = name
@@ -106,7 +121,7 @@ class World:
         self.rng = rng
         self.giants: set[str] = set()
         self.scheduler = f"faults-{name}"
-        self._clock = clock or clocks.RealClock()
+        self._clock = clock
         self._patience = patience
         self._settings = configuration.Settings(
             scheduler_name=self.scheduler,

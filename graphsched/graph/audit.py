@@ -2,17 +2,38 @@
 
 `differences` builds a second store from the vertices and edges of the first and compares what was derived in both. It
 is the slow, obvious way to the state that `store` keeps in step incrementally; the laws call it after every random
-sequence of patches, and the running scheduler calls it on request.
+sequence of patches. `of_nodes` and `of_pods` do the same piece by piece, so that a running scheduler can audit itself
+between two turns of its loop; `rederive` mends what they find, through the one door. `fields` tells two values of an
+object apart.
 """
 
 from __future__ import annotations
 
 import typing
+from collections.abc import Iterable, Iterator
 
+import msgspec
+
+from graphsched.base.values import keys, nodes
 from graphsched.graph import attributes, delta
 
 if typing.TYPE_CHECKING:
     from graphsched.graph.store import Store
+
+TEXT_MAX = 200
+"""Characters of one value in a sentence."""
+
+
+class Derived(msgspec.Struct, frozen=True, gc=False):
+    """Something derived that is not what it should be.
+
+    Attributes:
+        key: The node's or the pod's.
+        detail: What it is and what it should be.
+    """
+
+    key: keys.VertexKey
+    detail: str
 
 
 def differences(kept: Store) -> list[str]:
@@ -26,13 +47,12 @@ def differences(kept: Store) -> list[str]:
     by_rank = sorted(kept.columns.rows, key=lambda name: kept.columns.rank[kept.columns.rows[name]])
     if by_rank != sorted(kept.columns.rows):
         found.append("ranks do not follow the names")
-    for name in by_rank:
-        have, due = _row(kept, name), _row(fresh, name)
-        found.extend(
-            f'node "{name}": {field} is {have[field]}, should be {due[field]}'
-            for field in due
-            if have[field] != due[field]
-        )
+    found.extend(f"{found_one.key}: {found_one.detail}" for found_one in _compared(kept, fresh, by_rank))
+    found.extend(
+        f'image "{image}": its size is not that of the node that came first'
+        for image in {image for node in vertices.values() if isinstance(node, nodes.Node) for image in _names(node)}
+        if kept.images.holders(image)[1] != fresh.images.holders(image)[1]
+    )
     if kept.selections.content() != fresh.selections.content():
         found.append("selections differ")
     if kept.nominated != fresh.nominated:
@@ -40,12 +60,93 @@ def differences(kept: Store) -> list[str]:
     return found
 
 
+def of_nodes(kept: Store, names: Iterable[str]) -> list[Derived]:
+    """What is derived of these nodes and is not what a store would hold that has nothing but them and their pods.
+
+    Nodes that are not there are passed over. It takes some 200 µs a node, and 10 µs a pod on it.
+    """
+    fresh = type(kept)()
+    there = [name for name in names if kept.node(name) is not None]
+    patch = delta.Patch()
+    for name in there:
+        node = kept.node(name)
+        assert node is not None  # noqa: S101  looked at a moment ago
+        patch.set_vertex(node)
+        for key in kept.on_node(name):
+            pod, promised = kept.pod(key), kept.promised(key)
+            if pod is None:
+                continue
+            patch.set_vertex(pod)
+            runs = None if promised is None else kept.edge(promised)
+            if promised is not None and runs is not None:
+                patch.set_edge(promised, runs)
+    fresh.apply(patch)
+    rowless = [name for name in there if name not in kept.columns.rows]
+    found = [Derived(keys.node_key(name), "it has no row, should have one") for name in rowless]
+    return found + list(_compared(kept, fresh, [name for name in there if name in kept.columns.rows]))
+
+
+def of_pods(kept: Store, pods: Iterable[keys.VertexKey]) -> list[Derived]:
+    """What is derived of these pods and is not what it should be: where they count, and where room is kept for them."""
+    found = []
+    for key in pods:
+        have, due = kept.placement(key), kept.due(key)
+        pod = kept.pod(key)
+        wanted = pod.nominated if pod is not None and due is None else ""
+        if have != due:
+            where, there = (each.node if each is not None else "nowhere" for each in (have, due))
+            differ = (
+                f"counts on {where}, should on {there}" if where != there else f"counts on {there} as it was before"
+            )
+            found.append(Derived(key, differ))
+        elif due is not None and kept.on_node(due.node).get(key) != due:
+            found.append(Derived(key, f"counts on {due.node}, whose list of pods says otherwise"))
+        elif wanted and key not in kept.nominated.get(wanted, {}):
+            found.append(Derived(key, f"is nominated to {wanted}, where no room is kept for it"))
+    return found
+
+
+def rederive(kept: Store, key: keys.VertexKey) -> None:
+    """Take the vertex away with all that follows from it, and bring it and its edges back: what is derived of it is
+    made anew, in two patches between which nobody looks.
+    """
+    applied = kept.apply(delta.Patch(removed={key}), undo=True)
+    if isinstance(applied, delta.Applied) and applied.undo is not None:
+        kept.apply(applied.undo)
+
+
+def fields(have: delta.Vertex | None, due: delta.Vertex | None) -> str:
+    """In which fields the graph's value is not the cluster's, in words."""
+    if have is None or due is None:
+        return "is not in the graph" if have is None else "is in the graph, and not in the cluster"
+    if type(have) is not type(due):
+        return f"is a {type(have).__name__}, should be a {type(due).__name__}"
+    return ", ".join(
+        f"{name} is {_text(getattr(have, name))}, should be {_text(getattr(due, name))}"
+        for name in type(have).__struct_fields__
+        if getattr(have, name) != getattr(due, name)
+    )
+
+
+def _text(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= TEXT_MAX else f"{text[:TEXT_MAX]}…"
+
+
+def _compared(kept: Store, fresh: Store, names: Iterable[str]) -> Iterator[Derived]:
+    for name in names:
+        have, due = _row(kept, name), _row(fresh, name)
+        for field in due:
+            if have[field] != due[field]:
+                yield Derived(keys.node_key(name), f"{field} is {_text(have[field])}, should be {_text(due[field])}")
+
+
 def _row(store: Store, name: str) -> dict[str, object]:
     """Everything derived for one node, without zeros, so that columns nobody uses make no difference."""
     row = store.columns.rows[name]
     columns = store.columns
     node = store.node(name)
-    images = sorted({image for held in (node.images if node else ()) for image in held.names})
+    images = sorted(_names(node))
     return {
         "allocatable": {key: int(column[row]) for key, column in columns.allocatable.items() if column[row]},
         "requested": {key: int(column[row]) for key, column in columns.requested.items() if column[row]},
@@ -61,11 +162,7 @@ def _row(store: Store, name: str) -> dict[str, object]:
         "labels": {key: _encoded(store.attributes.label(key), row) for key, _ in (node.labels if node else ())},
         "free on devices": store.devices.free[: store.devices.numbers[row], row].tolist(),
         "ports": store.ports.held(row),
-        "images": [
-            (image, size)
-            for image, (holders, size) in ((image, store.images.holders(image)) for image in images)
-            if row in holders.tolist()
-        ],
+        "images": [(image, store.images.size(image, row)) for image in images],
         "ancestors": store.topology.ancestors(name),
     }
 
@@ -73,3 +170,8 @@ def _row(store: Store, name: str) -> dict[str, object]:
 def _encoded(column: attributes.Encoded[typing.Any], row: int) -> object:
     number = int(column.ids[row])
     return None if number < 0 else column.values[number]
+
+
+def _names(node: nodes.Node | None) -> set[str]:
+    """Every name of every image on the node."""
+    return {image for held in (node.images if node else ()) for image in held.names}

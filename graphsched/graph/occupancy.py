@@ -56,6 +56,12 @@ class Ports:
             key=lambda entry: (entry[0].protocol, entry[0].port, entry[0].ip),
         )
 
+    def clear(self, row: int) -> None:
+        """Nobody holds a port on the row any more, whatever was counted there."""
+        for port, rows in list(self._holders.items()):
+            if rows.pop(row, None) is not None and not rows:
+                del self._holders[port]
+
     def overlay(self) -> Ports:
         """A copy that can be changed without touching this one."""
         twin = Ports()
@@ -95,6 +101,10 @@ class Images:
         for image in reversed(after):
             for name in image.names:
                 self._sizes.setdefault(name, {})[row] = image.size
+
+    def size(self, name: str, row: int) -> int | None:
+        """The image's size in bytes as the node on this row has it; None where it does not hold it."""
+        return self._sizes.get(name, {}).get(row)
 
     def holders(self, name: str) -> tuple[npt.NDArray[np.intp], int]:
         """The rows that hold the image, and its size in bytes.

@@ -92,6 +92,10 @@ class Store:
         """Whatever vertex has this key."""
         return self._vertices.get(key)
 
+    def vertex_keys(self, prefix: str = "") -> list[keys.VertexKey]:
+        """The keys of all vertices that begin so, in no particular order."""
+        return [key for key in self._vertices if key.startswith(prefix)]
+
     def all_pods(self) -> Iterable[pods.Pod]:
         """Every pod, placed or not, in no particular order."""
         return (vertex for vertex in self._vertices.values() if isinstance(vertex, pods.Pod))
@@ -99,6 +103,11 @@ class Store:
     def placement(self, key: keys.VertexKey) -> Placement | None:
         """Where the pod counts; None while it counts nowhere."""
         return self._placed.get(key)
+
+    def due(self, key: keys.VertexKey) -> Placement | None:
+        """Where the pod should count, by what is stored of it; None while that is nowhere, or there is no such pod."""
+        pod = self.pod(key)
+        return None if pod is None else self._due(key, pod)
 
     def on_node(self, name: str) -> dict[keys.VertexKey, Placement]:
         """The pods that count on the node, known or not. Not to be changed."""
@@ -277,8 +286,8 @@ class Store:
     def _drop_node(self, node: nodes.Node) -> None:
         row = self.columns.rows[node.name]
         for key, placement in self.on_node(node.name).items():
-            self._count_ports(row, placement, sign=-1)
             self.matchers.place(key, _matched(placement, -1))
+        self.ports.clear(row)
         self.images.set(row, node.images, ())
         self.attributes.set(row, None)
         self.devices.set(row, 0)

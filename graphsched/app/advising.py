@@ -85,6 +85,7 @@ class Advising:
             clock: Its time is the loop's.
             wake: Wakes the loop.
         """
+        self.writes = True
         self._gate = gate
         self._give_up_s = give_up_s
         self._store = store

@@ -75,6 +75,10 @@ class Backlog:
         """The pod's entry."""
         return self._entries.get(key)
 
+    def entries(self) -> list[parking.Entry]:
+        """Every pod in the queue, those that came first to the front. Not to be changed."""
+        return list(self._entries.values())
+
     def counts(self) -> dict[parking.Pool, int]:
         """Number of pods in each pool."""
         return dict(self._counts)

@@ -1,8 +1,8 @@
 """Checkups of the term index in a running scheduler: now and then, is what one matcher counts what there is?
 
-The index is kept in step by events, and the tests prove it for histories that they think of. A scheduler that logs for
-developers (level debug) also looks at histories that nobody thought of: `loop` calls `Checkup.look` when it has nothing
-else to do, and every few seconds one matcher, drawn by lot, is counted anew.
+The index is kept in step by events, and the tests prove it for histories that they think of. A running scheduler also
+looks at histories that nobody thought of: each audit (`auditing`) examines some matchers, drawn by lot, and one that
+logs for developers (level debug) has `loop` call `Checkup.look` when it has nothing else to do, every few seconds.
 
 Comes in: the time, at idle moments. Goes out: nothing, as a rule; else errors in the log, a metric that moves and a
 matcher that counts what there is. Invariant: a look that finds nothing takes a millisecond or a few, never more than a
@@ -14,6 +14,7 @@ from __future__ import annotations
 import logging
 import random
 
+from graphsched.app import findings
 from graphsched.explain import wording
 from graphsched.graph import matchers, scopes
 from graphsched.observe import metrics
@@ -37,19 +38,25 @@ class Checkup:
 
     def look(self, now: float) -> None:
         """Audit one matcher, and mend it if need be; nothing happens when the last time was a moment ago."""
-        numbers = self._index.numbers() if now >= self._due else ()
+        if now >= self._due and self._index.numbers():
+            self._due = now + EVERY_S
+            self.examine()
+
+    def examine(self) -> list[str]:
+        """Audit one matcher, and mend it if need be; returns a sentence for each thing that was wrong with it."""
+        numbers = self._index.numbers()
         if not numbers:
-            return
-        self._due = now + EVERY_S
+            return []
         number = self._rng.choice(numbers)
         found = self._index.audit_one(number, first=self._rng.randrange(_PLACES))
         if not found:
-            return
+            return []
         words = in_words(self._index.matcher(number))
         for sentence in found:
             _log.error("the count of %s was wrong and is mended: %s", words, sentence)
-        self._meters.audit_differences(len(found))
+        self._meters.audits.found(findings.Kind.TERMS.value, len(found))
         self._index.mend(number)
+        return [f"{words}: {sentence}" for sentence in found]
 
 
 def in_words(matcher: matchers.Matcher) -> str:

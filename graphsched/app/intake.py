@@ -70,6 +70,11 @@ class Parts(msgspec.Struct, frozen=True):
     last_look: rechecks.LastLook
 
 
+def waits(parts: Parts, pod: pods.Pod) -> bool:
+    """Whether the pod belongs into the queue, unless it is promised a node."""
+    return not pod.node and parts.strategy.ours(pod)
+
+
 class Intake:
     """Takes patches in.
 
@@ -87,6 +92,14 @@ class Intake:
         """Take in what waits, a bounded number of rows of it."""
         for patch in self._parts.inbox.drain(rows_max=ROWS_A_TURN):
             self._take(patch, now)
+        self._conclude()
+
+    def correct(self, patch: delta.Patch, now: float) -> None:
+        """Take in what an audit found out, as if a watch had said it."""
+        self._take(patch, now)
+        self._conclude()
+
+    def _conclude(self) -> None:
         if self._kept:
             kept, self._kept = self._kept, []
             self._parts.promises.end(kept)
@@ -163,7 +176,7 @@ class Intake:
             return
         if after.node:
             self._bound(after, promise, now)
-        elif not self._parts.strategy.ours(after):
+        elif not waits(self._parts, after):
             self._none_of_ours(after, now)
         elif promise is None or after.key in self._parts.backlog:
             self._parts.backlog.add(self._parts.strategy.subject(after), now)

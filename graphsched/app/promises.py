@@ -56,6 +56,10 @@ class Promises:
         found = self._promises.get(key)
         return found if found is not None and found.pod.uid == uid else None
 
+    def all(self) -> list[Promise]:
+        """Every promise, in no particular order."""
+        return list(self._promises.values())
+
     def make(self, pod: pods.Pod, node: str, devices: tuple[int, ...]) -> None:
         """The pod is to run on the node, with these devices.
 

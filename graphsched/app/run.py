@@ -1,7 +1,8 @@
 """`graphsched run`: start the live scheduler, keep it alive, and end it in good order.
 
 Comes in: settings. Goes out: an exit code, 0 after SIGTERM or SIGINT. Every long-lived task lives in one TaskGroup; one
-that fails takes the program down with its error, since a scheduler that runs in part misleads.
+that fails takes the program down with its error, since a scheduler that runs in part misleads. SIGUSR2 asks for an
+audit and a dump.
 
 The end, in this order: not ready any more; no new decisions; bindings that are out get `binding.graceSeconds` to end;
 what is then unknown is named in the log (nothing of it is kept, so the next start reads the truth from the API server);
@@ -17,6 +18,7 @@ import os
 import random
 import signal
 import types
+import typing
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
@@ -75,9 +77,10 @@ async def run(
     access = await keeper.current()
     _log.info("serving pods with schedulerName %s at %s", settings.scheduler_name, access.server)
     stopping = asyncio.Event()
-    with _Signals(stopping):
+    with _Signals(stopping) as signals:
         async with wiring.client(settings, keeper) as client:
             program = wiring.build(settings, client, clock=clock, rng=random.Random())
+            signals.on_audit(program.auditor.ask)
             await _listen(program, settings)
             on_listening(program.server.port)
             try:
@@ -156,20 +159,29 @@ def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
 
 
 class _Signals:
-    """Turns the first signal into an event; the next one has the system's own effect."""
+    """Turns the first signal to end into an event; the next one has the system's own effect. SIGUSR2 asks for an audit
+    as often as it comes; until somebody does audits it is passed over, as its own effect would be to end.
+    """
 
     def __init__(self, stopping: asyncio.Event) -> None:
         self._stopping = stopping
         self._loop = asyncio.get_running_loop()
         self._installed: list[signal.Signals] = []
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> typing.Self:
         for number in SIGNALS:
             self._loop.add_signal_handler(number, self._received)
             self._installed.append(number)
+        self.on_audit(lambda: None)
+        return self
 
     def __exit__(self, *_: object) -> None:
         self._remove()
+        self._loop.remove_signal_handler(signal.SIGUSR2)
+
+    def on_audit(self, ask: Callable[[], None]) -> None:
+        """Call `ask` at each SIGUSR2 from now on."""
+        self._loop.add_signal_handler(signal.SIGUSR2, ask)
 
     def _received(self) -> None:
         self._stopping.set()

@@ -151,6 +151,21 @@ class DecisionSettings(Group, frozen=True):
     kept: Count = 2000
 
 
+class AuditSettings(Group, frozen=True):
+    """How often the graph is compared with fresh lists of the cluster, and where a dump (signal SIGUSR2) goes.
+
+    Attributes:
+        every_seconds: Time between two audits, give or take a tenth; 0 for none but those that something gives cause
+            for: a signal, or an API server that was away.
+        dump_directory: Where dumps are written; empty for the system's temporary directory.
+        dumps_kept: How many dumps are kept there, the newest ones.
+    """
+
+    every_seconds: typing.Annotated[float, msgspec.Meta(ge=0)] = 600.0
+    dump_directory: str = ""
+    dumps_kept: typing.Annotated[int, msgspec.Meta(ge=1, le=1000)] = 10
+
+
 class ProfileSettings(Group, frozen=True):
     """How nodes are judged; the defaults are kube-scheduler's default profile.
 
@@ -252,6 +267,7 @@ class Settings(Group, frozen=True):
     log: LogSettings = LogSettings()
     decisions: DecisionSettings = DecisionSettings()
     leader_election: election.LeaderElectionSettings = election.LeaderElectionSettings()
+    audit: AuditSettings = AuditSettings()
     profile: ProfileSettings = ProfileSettings()
 
     @property

@@ -63,6 +63,7 @@ class Shadowing:
     """The strategy, and at the same time who carries out its orders and who hears its refusals.
 
     Attributes:
+        writes: Never: nothing is changed in the cluster.
         ready: Set when there are outcomes to fetch.
         tally: What was found.
     """
@@ -95,6 +96,7 @@ class Shadowing:
             clock: Its time is the loop's.
             ready: Wakes the loop.
         """
+        self.writes = False
         self._scheduler = scheduler
         self._settle_s = settle_s
         self._places = places

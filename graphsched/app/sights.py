@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from graphsched.app import intake, leadership, loop as loops, parking
+from graphsched.app import auditing, dumping, intake, leadership, loop as loops, parking
 from graphsched.base.kit import clock as clocks
 from graphsched.base.values import keys
 from graphsched.decision import cycle
@@ -32,6 +32,7 @@ class Sights:
         loop: loops.Loop,
         decider: cycle.Decider,
         sources: Sequence[progress.Progress],
+        auditor: auditing.Auditor,
         *,
         clock: clocks.Clock,
         elector: leadership.Elector | None = None,
@@ -40,6 +41,7 @@ class Sights:
         self._loop = loop
         self._decider = decider
         self._sources = sources
+        self._auditor = auditor
         self._clock = clock
         self._elector = elector
         self.stopping = False
@@ -52,6 +54,7 @@ class Sights:
                 *_election(self._elector),
                 health.Check("loop", self._turning, live=True),
                 health.Check("shutdown", lambda: "the program is ending" if self.stopping else ""),
+                health.Check("audit", lambda: "", note=self._audited),
                 *(health.Check(f"watch/{source.state.source}", _Following(source)) for source in self._sources),
             ]
         )
@@ -87,6 +90,7 @@ class Sights:
         meters.inbox_waits.follow(parts.inbox.waits)
         meters.set_inflight(len(parts.dispatcher))
         meters.set_inbox(parts.inbox.rows)
+        meters.audits.set_age(self._clock.monotonic() - self._auditor.ended)
         for source in self._sources:
             state = source.state
             meters.watches.set_event_age(state.source, state.silent_s)
@@ -131,6 +135,16 @@ class Sights:
             attempts=entry.attempts,
             next_try_s=max(0.0, entry.end - now) if penalised else None,
         )
+
+    def queue(self) -> object:
+        """Who waits, and for what."""
+        return dumping.queue(self._parts, self._clock.monotonic())
+
+    def _audited(self) -> str:
+        last = self._auditor.last
+        if last is None:
+            return "none yet"
+        return f"{self._clock.monotonic() - self._auditor.ended:.0f} s ago, {last.summary}"
 
     def _turning(self) -> str:
         idle_s = self._clock.monotonic() - self._loop.turned

@@ -116,6 +116,11 @@ class Events(typing.Protocol):
 class Strategy(typing.Protocol):
     """One mode. Everything is called on the loop, and nothing here waits but `run`."""
 
+    @property
+    def writes(self) -> bool:
+        """Whether an order that ended well has changed the pod in the cluster, so that it is none of ours any more."""
+        ...
+
     def ours(self, pod: pods.Pod) -> bool:
         """Whether this pod, bound nowhere, is one to decide on, or will be once its gates are gone."""
         ...
@@ -171,6 +176,7 @@ class Binding:
     def __init__(self, scheduler: str, events: Events) -> None:
         self._scheduler = scheduler
         self._events = events
+        self.writes = True
 
     def ours(self, pod: pods.Pod) -> bool:
         """Those that name our scheduler."""

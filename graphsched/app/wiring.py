@@ -19,9 +19,12 @@ import graphsched
 from graphsched.action import fence
 from graphsched.app import (
     access,
+    auditing,
     backlog,
     certificates,
     checkups,
+    comparing,
+    dumping,
     intake,
     leadership,
     loop as loops,
@@ -58,6 +61,7 @@ class Program:
         sights: Shows what is going on.
         server: Serves that.
         elector: Takes part in the election of the leader; None where there is none.
+        auditor: Compares what it believes with what there is.
     """
 
     loop: loops.Loop
@@ -65,6 +69,7 @@ class Program:
     reflectors: tuple[reflector.Reflector[Any], ...]
     sights: sights.Sights
     server: server.Server
+    auditor: auditing.Auditor
     elector: leadership.Elector | None = None
 
     def background(self) -> dict[str, Coroutine[Any, Any, object]]:
@@ -77,6 +82,7 @@ class Program:
         works["conditions"] = self.parts.conditions.run()
         works["events"] = self.parts.events.run()
         works["mode"] = self.parts.strategy.run()
+        works["audit"] = self.auditor.run()
         if (certificate := self.server.door.certificate) is not None:
             works["serving certificate"] = certificate.keep()
         return works
@@ -160,10 +166,14 @@ def build(
         on_start=lambda: _started(parts, means),
         at_rest=checkup.look if settings.log.level == "debug" else lambda _: None,
     )
-    shown = sights.Sights(parts, loop, decider, [each.progress for each in reflectors], clock=clock, elector=elector)
+    auditor = _auditor(settings, api, parts, loop, reflectors, checkup, clock=clock, rng=rng)
+    followed = [each.progress for each in reflectors]
+    shown = sights.Sights(parts, loop, decider, followed, auditor, clock=clock, elector=elector)
     meters.refresh_with(shown.refresh)
     serving = server.Server(_seen(settings, parts, means, shown, past), _door(settings.http, api, clock=clock))
-    return Program(loop=loop, parts=parts, reflectors=reflectors, sights=shown, server=serving, elector=elector)
+    return Program(
+        loop=loop, parts=parts, reflectors=reflectors, sights=shown, server=serving, auditor=auditor, elector=elector
+    )
 
 
 def _seen(
@@ -181,6 +191,7 @@ def _seen(
         conflicts=parts.races.newest,
         explain=shown.explain,
         graph=shown.graph,
+        queue=shown.queue,
         standby=shown.standby,
         config=settings,
         shadow=means.shadow,
@@ -219,6 +230,43 @@ def _elector(
         observer=meters.election,
         on_change=inbox.ready.set,
     )
+
+
+def _auditor(
+    settings: configuration.Settings,
+    api: clients.Client,
+    parts: intake.Parts,
+    loop: loops.Loop,
+    reflectors: tuple[reflector.Reflector[Any], ...],
+    checkup: checkups.Checkup,
+    *,
+    clock: clocks.Clock,
+    rng: random.Random,
+) -> auditing.Auditor:
+    """Who compares all of that with the cluster."""
+    dumper = dumping.Dumper(
+        parts,
+        lambda: dict(loop.intake.counts),
+        [each.progress for each in reflectors],
+        directory=settings.audit.dump_directory,
+        kept=settings.audit.dumps_kept,
+        clock=clock,
+    )
+    auditor = auditing.Auditor(
+        parts,
+        loop.intake,
+        reflectors,
+        comparing.Comparer(parts.store, api, clock=clock),
+        checkup,
+        started=lambda: loop.started,
+        dump=dumper.dump,
+        every_s=settings.audit.every_seconds,
+        clock=clock,
+        rng=rng,
+    )
+    for each in reflectors:
+        each.progress.on_doubt = auditor.doubt
+    return auditor
 
 
 def _reflectors(

@@ -124,6 +124,10 @@ class Store:
         """Attributes of the edge."""
         return self._edges.get(edge)
 
+    def edge_ids(self, kind: keys.EdgeKind) -> list[keys.EdgeID]:
+        """Every edge of this kind, in no particular order."""
+        return [edge for edge in self._edges if edge.kind is kind]
+
     def content(self) -> tuple[dict[keys.VertexKey, delta.Vertex], dict[keys.EdgeID, relations.Edge]]:
         """Copies of the vertices and edges: all that is not derived."""
         return dict(self._vertices), dict(self._edges)

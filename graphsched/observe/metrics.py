@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 import prometheus_client
 from prometheus_client import registry as registries
 
-from graphsched.observe import election, modes, series, watching
+from graphsched.observe import audits, election, modes, series, watching
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -53,6 +53,7 @@ class Metrics:
         profile: The scheduler name that `profile` labels carry.
         modes: Those of the modes that leave the binding to another scheduler.
         watches: Those about the watches of the API server.
+        audits: Those about comparing the graph with the cluster.
     """
 
     def __init__(self, *, profile: str, version: str) -> None:
@@ -188,11 +189,6 @@ class Metrics:
             "graphsched_graph_generation",
             "Version of the graph: every change that had an effect adds one.",
         )
-        self._audit_differences = self._counter(
-            "graphsched_audit_differences_total",
-            "Differences that audits found, and mended, between counts of pods that are kept in step and a recount. "
-            "Audits run at log level debug, while the loop is idle; anything but zero is a bug.",
-        )
         self._vertices = series.Family(
             self._gauge(
                 "graphsched_graph_vertices", "Vertices of the graph, by kind (node, pod, domain, ...).", "kind"
@@ -309,6 +305,7 @@ class Metrics:
 
     def _declare_watches(self) -> None:
         self.watches = watching.Watches(self._counter, self._gauge)
+        self.audits = audits.Audits(self._counter, self._gauge)
         self._inbox_rows = self._gauge(
             "graphsched_inbox_rows",
             "Changes that wait to be applied to the graph.",
@@ -371,10 +368,6 @@ class Metrics:
         self._patches[source, outcome].inc()
         if rows:
             self._rows[source,].inc(rows)
-
-    def audit_differences(self, count: int) -> None:
-        """An audit found `count` differences."""
-        self._audit_differences.inc(count)
 
     def bind(self, outcome: str, seconds: float) -> None:
         """A binding's outcome is known, `seconds` after it was asked for."""

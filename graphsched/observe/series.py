@@ -6,6 +6,7 @@ child is looked up in a dict and made once, since the library's own `labels()` t
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Iterable
 from typing import Generic, TypeVar
 
@@ -23,6 +24,22 @@ Metric = TypeVar("Metric", bound=wrappers.MetricWrapperBase)
 def exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
     """`count` bucket bounds, each `factor` times the one before, free of floating-point dust."""
     return tuple(float(f"{start * factor**step:.12g}") for step in range(count))
+
+
+class Counter(typing.Protocol):
+    """Declares a counter."""
+
+    def __call__(self, name: str, text: str, *labels: str) -> prometheus_client.Counter:
+        """Its name, what it says, the names of its labels."""
+        ...
+
+
+class Gauge(typing.Protocol):
+    """Declares a gauge."""
+
+    def __call__(self, name: str, text: str, *labels: str) -> prometheus_client.Gauge:
+        """Its name, what it says, the names of its labels."""
+        ...
 
 
 class Declared(msgspec.Struct, frozen=True, gc=False):

@@ -55,6 +55,7 @@ _INDEX = """graphsched
 /debug/decisions    the last decisions with scores and refusals (?pod=namespace/name, ?limit=20)
 /debug/conflicts    the last races with other schedulers: who, where, when it was seen (?limit=20)
 /debug/explain      why a pod is where it is, or why it is pending (?pod=namespace/name)
+/debug/queue        who waits, where, and refused by whom
 /debug/graph        the whole graph, to replay it: graphsched snapshot --from-scheduler
 /debug/shadow       mode shadow: how another scheduler's choices compare with ours (?limit=20)
 """
@@ -96,6 +97,8 @@ class Sights(msgspec.Struct, frozen=True):
         explain: Explains one pod.
         graph: Hands out the whole graph.
         standby: Why another replica is to be asked about decisions; empty when this one makes them.
+
+        queue: Shows who waits; anything msgspec can encode.
         config: The configuration in effect, without secrets; anything msgspec can encode.
         shadow: A limit of disagreements → a report msgspec can encode; None where nothing is compared.
     """
@@ -106,6 +109,7 @@ class Sights(msgspec.Struct, frozen=True):
     conflicts: Conflicts
     explain: Explain
     graph: Callable[[], Awaitable[Graph]]
+    queue: Callable[[], object]
     config: object
     standby: Callable[[], str] = str
     shadow: Callable[[int], object] | None = None
@@ -153,6 +157,7 @@ class Server:
                 web.get("/debug/decisions", self._decisions),
                 web.get("/debug/conflicts", self._conflicts),
                 web.get("/debug/explain", self._explain),
+                web.get("/debug/queue", self._queue),
                 web.get("/debug/graph", self._graph, allow_head=False),
                 web.get("/debug/shadow", self._shadow),
             ]
@@ -288,6 +293,9 @@ class Server:
         finally:
             self._explanations -= 1
         return _problem(404, f"no pod {pod} is known here") if answer is None else self._json(answer)
+
+    async def _queue(self, request: web.Request) -> web.Response:
+        return self._closed(request) or self._json(self._sights.queue())
 
     async def _graph(self, request: web.Request) -> web.StreamResponse:
         if closed := self._closed(request):

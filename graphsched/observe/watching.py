@@ -6,25 +6,13 @@ what the sources know as their observer.
 
 from __future__ import annotations
 
-import typing
-
-import prometheus_client
-
 from graphsched.observe import series
-
-
-class _Counter(typing.Protocol):
-    def __call__(self, name: str, text: str, *labels: str) -> prometheus_client.Counter: ...
-
-
-class _Gauge(typing.Protocol):
-    def __call__(self, name: str, text: str, *labels: str) -> prometheus_client.Gauge: ...
 
 
 class Watches:
     """Counts events, lists and failures; `resource` is a plural name."""
 
-    def __init__(self, counter: _Counter, gauge: _Gauge) -> None:
+    def __init__(self, counter: series.Counter, gauge: series.Gauge) -> None:
         """Declare them by these functions."""
         self._watch_events = series.Family(
             counter(

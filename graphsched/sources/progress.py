@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
@@ -73,6 +73,9 @@ class Progress:
     def __init__(self, source: str, *, clock: clocks.Clock, observer: Observer, silent_max_s: float) -> None:
         self.synced = asyncio.Event()
         """Set once a whole list is in the inbox."""
+        self.on_doubt: Callable[[str], None] = lambda _: None
+        """Told, in words for the log, when what the graph holds may be of another history: the server `is back` after a
+        time without an answer, or it `went back` to an older version."""
         self._source = source
         self._clock = clock
         self._observer = observer
@@ -80,6 +83,8 @@ class Progress:
         self._heard_at = clock.monotonic()
         self._objects = 0
         self._failing = ""
+        self._away = False
+        """Whether the server gave no answer at all."""
 
     @property
     def state(self) -> State:
@@ -99,6 +104,9 @@ class Progress:
         if self._failing:
             _log.info("%s: the API server answers again", self._source)
             self._failing = ""
+            if self._away:
+                self._away = False
+                self.on_doubt("is back")
 
     def events(self, counts: Mapping[str, int]) -> None:
         """A watch delivered events: type → how many."""
@@ -112,6 +120,8 @@ class Progress:
         self._observer.relist(self._source, reason)
         _log.info("%s: listed %d objects, %d of them news (%s)", self._source, objects, changed, detail or reason)
         self.synced.set()
+        if reason == "went back":
+            self.on_doubt(reason)
 
     def failed(self, error: errors.ClusterError) -> None:
         """A list or a watch ended by an error."""
@@ -125,6 +135,7 @@ class Progress:
         if str(error) != self._failing:
             _log.warning("%s: %s", self._source, error)
         self._failing = str(error)
+        self._away = self._away or not error.status
 
     def invalid(self, error: errors.InputError, *, say: bool) -> None:
         """An object was skipped; `say` is whether to log it."""

@@ -79,6 +79,11 @@ class Resource(typing.Generic[Body]):
     decode: Callable[[bytes | msgspec.Raw], Body]
     convert: Callable[[Body], delta.Vertex]
 
+    @property
+    def prefix(self) -> str:
+        """What the keys of its objects begin with, and no others."""
+        return self.key(wire.Metadata()).rstrip("/") + "/"
+
 
 class Known(msgspec.Struct, frozen=True, gc=False):
     """What is kept of an object that the store has: enough to see a change, and who a deletion is meant for."""
@@ -160,6 +165,11 @@ class Reflector(typing.Generic[Body]):
     def version(self) -> str:
         """The resourceVersion up to which everything has been seen."""
         return self._version
+
+    @property
+    def settled(self) -> bool:
+        """Whether it has listed since it was last asked to, or had reason to."""
+        return not self._relist and not self._asked
 
     @property
     def sent(self) -> delta.Stream:

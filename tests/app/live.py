@@ -41,6 +41,11 @@ class Scheduler:
         """Delete a pod at once."""
         self.server.storage.delete(storage.Key(storage.PODS, "default", name), {"gracePeriodSeconds": 0})
 
+    def mark(self, name: str, *, cordoned: bool) -> None:
+        """Cordon a node, or lift it."""
+        key = storage.Key(apiserver.NODES, "", name)
+        self.server.storage.patch(key, {"spec": {"unschedulable": cordoned}}, strategic=False)
+
     def where(self, name: str) -> str:
         """The node the API server has the pod on, empty for none."""
         node: str = self.server.pod(name)["spec"].get("nodeName", "")

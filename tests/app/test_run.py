@@ -1,6 +1,7 @@
 """The program ends in good order when told to, and with the error that tells most when a part of it fails."""
 
 import asyncio
+import json
 import os
 import pathlib
 import signal
@@ -45,6 +46,41 @@ def test_a_signal_ends_the_whole_program_with_code_0(tmp_path: pathlib.Path) -> 
             return code, node
 
     assert (0, "n1") == asyncio.run(body())
+
+
+def dumps(folder: pathlib.Path) -> list[pathlib.Path]:
+    """The dumps in a folder."""
+    return list(folder.glob("*.json"))
+
+
+def test_sigusr2_audits_and_dumps_and_the_program_goes_on(tmp_path: pathlib.Path) -> None:
+    """In this process, over real HTTP and in real time: a file that holds what the scheduler has in hand."""
+
+    async def body() -> tuple[int, list[pathlib.Path]]:
+        async with apiserver.FakeApiServer() as server:
+            server.create(apiserver.NODES, builders.make_node("n1").cpu("1").manifest())
+            server.create(storage.PODS, builders.make_pod("web").cpu("2").scheduler(live.NAME).manifest())
+            path, config = tmp_path / "kubeconfig", tmp_path / "config"
+            path.write_text(KUBECONFIG.format(server=server.url))
+            config.write_text(f"audit: {{dumpDirectory: {tmp_path}}}")
+            options = settings.load(str(config), flags={"--kubeconfig": str(path), "--port": 0})
+            task = asyncio.create_task(run.run(options, environ={}))
+            async with asyncio.timeout(60.0):
+                await server.until(lambda: "conditions" in server.pod("web")["status"])
+                os.kill(os.getpid(), signal.SIGUSR2)
+                while not (found := dumps(tmp_path)):  # noqa: ASYNC110  the file system tells nobody
+                    await asyncio.sleep(0.05)
+            os.kill(os.getpid(), signal.SIGTERM)
+            async with asyncio.timeout(30.0):
+                return await task, found
+
+    code, (dump,) = asyncio.run(body())
+    written = json.loads(dump.read_text())
+    assert (0, 0o600) == (code, dump.stat().st_mode & 0o777)
+    assert ("SIGUSR2", "clean") == (written["audit"]["reason"], written["audit"]["result"])
+    (waiting,) = written["queue"]["pods"]
+    assert ("default/web", ["NodeResourcesFit"]) == (waiting["pod"], waiting["refused_by"])
+    assert {"node": 1, "pod": 1} == written["graph"]
 
 
 def test_a_kubeconfig_that_is_not_there_is_told() -> None:

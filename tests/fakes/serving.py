@@ -103,7 +103,11 @@ class Server:
 
     def lose_data(self) -> None:
         """Go on with an empty database that counts from the beginning, as after a restored backup."""
-        self.storage = storage.Storage()
+        self.restore(storage.Storage())
+
+    def restore(self, backup: storage.Storage) -> None:
+        """Go on with another database, mostly one that `Storage.backup` made. Open watches hear nothing any more."""
+        self.storage = backup
         self.storage.on_change = self._changed
 
     def create(self, collection: str, body: storage.Object, *, namespace: str = "") -> storage.Object:

@@ -86,6 +86,13 @@ class Storage:
         self._objects: dict[Key, Object] = {}
         self._made = 0
 
+    def backup(self) -> "Storage":
+        """Return a database as this one is now, without its history, to go on with later."""
+        copied = Storage()
+        copied.version = copied.compacted = self.version
+        copied._objects, copied._made = dict(self._objects), self._made
+        return copied
+
     # ------------------------------------------------------------------------------ reading
 
     def get(self, key: Key) -> Object:

@@ -44,3 +44,14 @@ def test_only_a_check_about_life_gets_the_process_killed() -> None:
 def test_a_check_can_be_left_out() -> None:
     """`?exclude=` as kube components know it."""
     assert checks(watch="no list yet").report("readyz", exclude=["watch/pods"]).ok
+
+
+def test_a_check_may_tell_more_where_all_is_well() -> None:
+    """Whoever asks for the list sees it; a probe and a failure do without."""
+    probe = ["", "broken"]
+    asked = health.Health([health.Check("audit", lambda: probe[0], note=lambda: "12 s ago, clean")])
+
+    assert "ok" == asked.report("readyz").text()
+    assert "[+]audit ok: 12 s ago, clean\nreadyz check passed\n" == asked.report("readyz").text(verbose=True)
+    del probe[0]
+    assert "[-]audit failed: broken\nreadyz check failed\n" == asked.report("readyz").text()

@@ -5,6 +5,7 @@ The server is real and listens on loopback; what it shows is made up. Every test
 """
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 
 import aiohttp
@@ -56,6 +57,7 @@ def sights_of(world: World) -> server.Sights:
         conflicts=lambda limit: [{"kind": "moved", "limit": limit}],
         explain=world.explain,
         graph=world.graph,
+        queue=lambda: {"counts": {"active": 3}},
         config={"profile": "graph-scheduler"},
         standby=lambda: world.standby,
     )
@@ -116,6 +118,13 @@ def test_verbose_and_exclude_are_understood() -> None:
     world.problem = "no list yet"
 
     assert [(200, "readyz check passed\n")] == answers(world, "GET /readyz?verbose&exclude=watch/pods")
+
+
+def test_the_queue_is_shown() -> None:
+    """As JSON, as it is handed out."""
+    status, body = answers(World(), "GET /debug/queue")[0]
+
+    assert (200, {"counts": {"active": 3}}) == (status, json.loads(body))
 
 
 def test_recent_decisions_can_be_asked_for_one_pod() -> None:
@@ -264,7 +273,15 @@ async def _body(session: aiohttp.ClientSession) -> tuple[int, bytes]:
 
 
 @pytest.mark.parametrize(
-    "path", ["/configz", "/debug/decisions", "/debug/conflicts", "/debug/explain?pod=default/a", "/debug/graph"]
+    "path",
+    [
+        "/configz",
+        "/debug/decisions",
+        "/debug/conflicts",
+        "/debug/explain?pod=default/a",
+        "/debug/graph",
+        "/debug/queue",
+    ],
 )
 def test_other_hosts_are_told_how_to_ask(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every debug endpoint follows the rule."""

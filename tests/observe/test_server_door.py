@@ -63,6 +63,7 @@ def shown() -> server.Sights:
         conflicts=lambda _limit: [],
         explain=explain,
         graph=graph,
+        queue=lambda: {"counts": {"active": 3}},
         config={},
     )
 

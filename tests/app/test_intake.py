@@ -5,6 +5,7 @@ import logging
 import pytest
 
 from graphsched.app import intake
+from graphsched.app.settings import AuditSettings
 from graphsched.graph import delta
 from tests import builders
 from tests.app import live
@@ -13,6 +14,8 @@ from tests.fakes import apiserver, storage, virtual
 N1 = builders.make_node("n1").cpu("2")
 HUGE = "64Pi"
 WEB = builders.make_pod("web").cpu("1")
+OFF = AuditSettings(every_seconds=0)
+"""What is counted here are the lists of the watch."""
 
 
 def lists(it: live.Scheduler) -> int:
@@ -30,7 +33,7 @@ def refused(it: live.Scheduler, source: str) -> bool:
 async def test_a_node_beyond_all_bounds_is_left_out_and_named(caplog: pytest.LogCaptureFixture) -> None:
     """Its list is taken once, the pod goes to the other node of the same list."""
     with caplog.at_level(logging.WARNING, logger=intake.__name__):
-        async with live.scheduler(N1, builders.make_node("n2").memory(HUGE), pods=(WEB,)) as it:
+        async with live.scheduler(N1, builders.make_node("n2").memory(HUGE), pods=(WEB,), audit=OFF) as it:
             await it.bound("web")
             await it.quiet(600.0)
 
@@ -44,7 +47,7 @@ async def test_a_node_beyond_all_bounds_is_left_out_and_named(caplog: pytest.Log
 @virtual.timed
 async def test_an_object_that_goes_beyond_all_bounds_keeps_its_last_good_state() -> None:
     """And follows again as soon as it is mended."""
-    async with live.scheduler(N1) as it:
+    async with live.scheduler(N1, audit=OFF) as it:
         key = storage.Key(apiserver.NODES, "", "n1")
         it.server.storage.patch(key, {"status": {"allocatable": {"memory": HUGE, "cpu": "1"}}}, strategic=False)
         await it.quiet()
@@ -74,7 +77,7 @@ async def test_of_many_bad_rows_some_are_named_and_the_rest_counted(caplog: pyte
 @virtual.timed
 async def test_a_gap_is_mended_by_one_list_and_what_is_left_of_before_asks_for_none() -> None:
     """Patches of the old list that come late are refused as well: they are no reason to begin anew."""
-    async with live.scheduler(N1) as it:
+    async with live.scheduler(N1, audit=OFF) as it:
         await it.parts.inbox.put(delta.Patch(stream=delta.Stream("watch/nodes", epoch=1, sequence=99)))
         await it.quiet(5.0)
         assert 2 == lists(it)

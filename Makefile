@@ -95,6 +95,10 @@ chart-test: setup ## Build helm once, render the chart and check it against the 
 	@$(PY) scripts/build_helm.py
 	@GRAPHSCHED_CHART_RENDER=required $(PY) -m pytest tests/chart $(PYTEST_ARGS)
 
+.PHONY: audit
+audit: setup ## Check that dependencies are pinned by hash, and ask for known vulnerabilities where a database answers
+	@$(PY) -m scripts.audit
+
 .PHONY: image-steps
 image-steps: setup ## Run the Dockerfile's steps on this machine
 	@$(PY) scripts/image_steps.py

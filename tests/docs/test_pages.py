@@ -11,7 +11,9 @@ from graphsched.app import cli
 from scripts import configuration_page, metrics_page
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").glob("*/README.md")])
+PAGES = sorted(
+    [ROOT / "README.md", ROOT / "SECURITY.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").glob("*/README.md")]
+)
 COMMANDS = ("run", "simulate", "evaluate", "explain", "shadow", "snapshot")
 
 

@@ -1,0 +1,67 @@
+"""SECURITY.md says what the program does: rights, numbers, settings, files."""
+
+import pathlib
+import re
+
+import pytest
+import yaml
+
+from graphsched.app import access, settings
+from graphsched.observe import listener, server
+from scripts import configuration_page
+from tests.docs import test_pages
+
+PAGE = (test_pages.ROOT / "SECURITY.md").read_text(encoding="utf-8")
+RIGHTS = yaml.safe_load((test_pages.ROOT / "charts" / "graphsched" / "rights.yaml").read_text(encoding="utf-8"))
+
+
+def section(title: str) -> str:
+    """The text below a heading, up to the next one."""
+    found = re.search(rf"^#+ {re.escape(title)}\n(.*?)(?=^#|\Z)", PAGE, flags=re.MULTILINE | re.DOTALL)
+    assert found is not None, title
+    return found[1]
+
+
+def test_every_right_of_the_chart_is_judged() -> None:
+    """What it could be abused for stands beside it, verb by verb; and no right is judged that nobody is given."""
+    table = section("What each right could be abused for")
+    judged = {
+        (resource, verb)
+        for verbs, resources in re.findall(r"^\| ([a-z, ]+) (`.*?`) \|", table, flags=re.MULTILINE)
+        for resource in re.findall(r"`([a-z/]+)`", resources)
+        for verb in verbs.split(", ")
+    }
+    granted = {(resource, verb) for right in RIGHTS for resource in right["resources"] for verb in right["verbs"]}
+
+    assert granted == judged
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        f"{listener.CONNECTIONS_MAX} connections",
+        f"{listener.HANDSHAKE_S:.0f} s for a handshake, {server.HEADER_S_MAX:.0f} s for a request to come in",
+        f"{server.ANSWER_S_MAX:.0f} s for an answer",
+        f"{server.REQUESTS_MAX} requests at a time, {access.REVIEWS_MAX} reviews on their way",
+        f"{access.WAITING_MAX} that wait",
+        f"up to {access.REVIEWS_MAX} questions at a time",
+        "8 kB a header, 64 headers",
+    ],
+)
+def test_the_bounds_are_those_of_the_program(said: str) -> None:
+    """A number that changes there changes here."""
+    assert said in " ".join(PAGE.split())
+    assert (8190, 64, 10.0) == (server._HEADER_BYTES_MAX, server._HEADERS_MAX, access.REMEMBERED_S)
+
+
+def test_every_setting_and_test_it_names_exists() -> None:
+    """A checklist that names what is not there is worse than none."""
+    pages = configuration_page.page()
+    named = re.findall(r"`((?:http|log)\.[a-zA-Z.]+)`?", PAGE)
+    files = re.findall(r"`(tests/[\w/]+\.py)`", PAGE)
+
+    assert {"http.auth", "http.tls.certFile", "http.tls.keyFile"} <= set(named)
+    assert [] == [name for name in named if f"`{name}" not in pages and f"## {name}" not in pages]
+    assert 2 == len([name for name in files if (test_pages.ROOT / name).is_file()])
+    assert "delegated" != settings.HTTPSettings().auth
+    assert pathlib.Path(test_pages.ROOT / "SECURITY.md") in test_pages.PAGES

@@ -19,7 +19,7 @@ import typing
 
 import msgspec
 
-from graphsched.app import backlog, promises, races, rechecks, strategies, tidings
+from graphsched.app import backlog, promises, races, rechecks, rejections, strategies, tidings
 from graphsched.base.values import keys, nodes, pods
 from graphsched.explain import refusals
 from graphsched.graph import delta, store as stores
@@ -68,6 +68,7 @@ class Parts(msgspec.Struct, frozen=True):
     onlookers: tuple[Onlooker, ...]
     races: races.Races
     last_look: rechecks.LastLook
+    rejections: rejections.Rejections
 
 
 def waits(parts: Parts, pod: pods.Pod) -> bool:

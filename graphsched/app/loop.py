@@ -23,7 +23,7 @@ from graphsched.action import bind, conditions
 from graphsched.app import hints, intake, parking, races, rechecks, rooms, tidings
 from graphsched.base.kit import clock as clocks, tasks
 from graphsched.base.values import keys, status
-from graphsched.decision import cycle, trace
+from graphsched.decision import context as contexts, cycle, trace
 from graphsched.explain import history, refusals
 from graphsched.observe import metrics as meters
 
@@ -133,6 +133,7 @@ class Loop:
         self.intake.absorb(now)
         self.settle(now)
         self._stand(now)
+        self._parts.rejections.settle(now)
         if not self.started and self._synced() and not len(self._parts.inbox):
             self.started = True
             self._on_start()
@@ -182,25 +183,26 @@ class Loop:
     def decide(self) -> bool:
         """Decide for a while; returns whether there is more to decide and a place to send it."""
         backlog, dispatcher = self._parts.backlog, self._parts.dispatcher
-        end = self._clock.monotonic() + DECIDE_S
+        begun = self._clock.monotonic()
+        end, context = begun + DECIDE_S, self._parts.rejections.context(begun)
         for _ in range(DECISIONS_A_TURN):
             if dispatcher.free <= 0:
                 return False
             entry = backlog.pop()
             if entry is None:
                 return False
-            self._decide(entry)
+            self._decide(entry, context)
             if self._clock.monotonic() >= end:
                 break
         return backlog.ready and dispatcher.free > 0
 
-    def _decide(self, entry: parking.Entry) -> None:
+    def _decide(self, entry: parking.Entry, context: contexts.Context) -> None:
         began = self._clock.monotonic()
         if self._parts.dispatcher.get(entry.pod.key) is not None:
             # An order for a deleted pod of the same name is still out.
             self._parts.backlog.failed(entry, began)
             return
-        decision = self._decider.decide(self._parts.store.view(), entry.pod)
+        decision = self._decider.decide(self._parts.store.view(), entry.pod, context)
         now = self._clock.monotonic()
         self.decisions += 1
         self._parts.meters.decision(now - began)

@@ -165,12 +165,18 @@ def events_a_patch(settings: configuration.Settings) -> int:
 
 
 def onlookers(
-    settings: configuration.Settings, store: stores.Store, metrics: meters.Metrics, races: intake.Onlooker
+    settings: configuration.Settings,
+    store: stores.Store,
+    metrics: meters.Metrics,
+    races: intake.Onlooker,
+    rejections: intake.Onlooker,
 ) -> tuple[intake.Onlooker, ...]:
-    """Those who are told what happens to nodes and pods; `races` in every mode."""
-    if settings.mode != "exclusive":
+    """Those who are told what happens to nodes and pods; `rejections`, who reads pods, where pods of ours are bound."""
+    if settings.mode in {"advise", "shadow"}:
         return (races,)
+    if settings.mode == "shared":
+        return (races, rejections)
     wanted = settings.exclusive
     pool = pools.Pool((wanted.node_label, wanted.value), scheduler=settings.scheduler_name, store=store)
     metrics.refresh_with(lambda: metrics.set_leaks(open_nodes=len(pool.open_nodes), guests=len(pool.guests)))
-    return (races, pool)
+    return (races, rejections, pool)

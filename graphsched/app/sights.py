@@ -103,12 +103,15 @@ class Sights:
         strategy = self._parts.strategy
         if not found.node and strategy.ours(found):
             found = strategy.subject(found)
+        now, learned = self._clock.monotonic(), self._parts.rejections
         return why.explain(
             self._parts.store.view(),
             found,
             self._decider,
             waiting=self._waiting(found.key),
             advised=strategy.told(found),
+            context=learned.context(now),
+            rejections=learned.told(now),
         )
 
     async def graph(self) -> server.Graph:

@@ -16,7 +16,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 import graphsched
-from graphsched.action import fence
+from graphsched.action import fence, inquests
 from graphsched.app import (
     access,
     auditing,
@@ -32,6 +32,7 @@ from graphsched.app import (
     promises,
     races,
     rechecks,
+    rejections,
     settings as configuration,
     sights,
     strategies,
@@ -83,6 +84,7 @@ class Program:
         works["events"] = self.parts.events.run()
         works["mode"] = self.parts.strategy.run()
         works["audit"] = self.auditor.run()
+        works["inquests"] = self.parts.rejections.run()
         if (certificate := self.server.door.certificate) is not None:
             works["serving certificate"] = certificate.keep()
         return works
@@ -125,14 +127,13 @@ def build(
     meters = metrics.Metrics(profile=settings.scheduler_name, version=graphsched.__version__)
     inbox = inboxes.Inbox()
     reflectors = _reflectors(settings, api, inbox, meters, clock=clock, rng=rng)
-    for each in reflectors:
-        meters.expect(each.resource.name)
     by_stream = {f"watch/{each.resource.name}": each for each in reflectors}
     decider = cycle.Decider(settings.decider)
     store = stores.Store()
     queue = backlog.Backlog(settings.backoff, leftover_s=settings.queue.max_unschedulable_seconds)
     kept = promises.Promises(store)
     noted = races.Races(store, meters, scheduler=settings.scheduler_name, clock=clock)
+    learned = _rejections(settings, api, inbox, noted, meters)
     elector = _elector(settings, api, inbox, meters, clock=clock, rng=rng)
     writer = api if elector is None else fence.Fence(api, elector.left_s)
     instance = f"{settings.scheduler_name}-{platform.node()}" if elector is None else elector.identity
@@ -150,8 +151,9 @@ def build(
         meters=meters,
         resync=lambda source, reason, *, epoch: by_stream[source].resync(reason, epoch=epoch),
         strategy=means.strategy,
-        onlookers=modes.onlookers(settings, store, meters, noted),
+        onlookers=modes.onlookers(settings, store, meters, noted, learned),
         races=noted,
+        rejections=learned,
         last_look=rechecks.LastLook(store, kept, decider, candidates=settings.shared.candidates),
     )
     past = history.History(settings.decisions.kept)
@@ -269,6 +271,24 @@ def _auditor(
     return auditor
 
 
+def _rejections(
+    settings: configuration.Settings,
+    api: clients.Client,
+    inbox: inboxes.Inbox,
+    noted: races.Races,
+    meters: metrics.Metrics,
+) -> rejections.Rejections:
+    """Who learns from kubelets."""
+    return rejections.Rejections(
+        inquests.Inquests(api, ready=inbox.ready),
+        noted,
+        meters,
+        scheduler=settings.scheduler_name,
+        penalty=settings.shared.rejection_penalty,
+        half_life_s=settings.shared.rejection_half_life_seconds,
+    )
+
+
 def _reflectors(
     settings: configuration.Settings,
     api: clients.Client,
@@ -279,6 +299,8 @@ def _reflectors(
     rng: random.Random,
 ) -> tuple[reflector.Reflector[Any], ...]:
     """Whoever follows the API server."""
+    for resource in resources.ALL:
+        meters.expect(resource.name)
     return tuple(
         reflector.Reflector(
             resource,

@@ -33,6 +33,7 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
         scores: Plugin → its part of the total; empty when scoring was skipped.
         feasible: Number of nodes that passed.
         runners_up: The next best nodes.
+        avoided: Nodes that passed and looked worse because their kubelet turned pods away → points that cost them.
         nodes: Number of nodes known; 0 when placed.
         refusals: Reason → number of nodes, when refused.
         plugins: Who refused.
@@ -53,6 +54,7 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     scores: dict[str, int] = {}
     feasible: int = 0
     runners_up: tuple[str, ...] = ()
+    avoided: dict[str, int] = {}
     nodes: int = 0
     refusals: dict[str, int] = {}
     plugins: tuple[str, ...] = ()
@@ -102,6 +104,7 @@ class History:
             scores=dict(decision.scores),
             feasible=decision.feasible,
             runners_up=decision.runners_up,
+            avoided=dict(decision.avoided),
             nodes=diagnosis.nodes if diagnosis is not None else 0,
             refusals=refusals,
             plugins=diagnosis.plugins if diagnosis is not None else (),

@@ -12,6 +12,7 @@ from graphsched.explain import groups, why, wording
 
 _GROUPS_BRIEF = 6
 _NODES_SHOWN = 5
+_AVOIDED_SHOWN = 3
 
 
 def text(explanation: why.Explanation, *, verbose: bool = False) -> str:
@@ -24,6 +25,11 @@ def lines(explanation: why.Explanation, *, verbose: bool = False) -> Iterator[st
     yield explanation.headline
     if explanation.candidates:
         yield from _table(explanation)
+    for avoided in explanation.avoided[:_AVOIDED_SHOWN]:
+        yield (
+            f"  Avoided for a while: {avoided.node}, whose kubelet turned a pod away "
+            f"{wording.duration(avoided.seconds)} ago ({avoided.reason}); it counts {avoided.points} less."
+        )
     if explanation.groups:
         yield from _groups(explanation, verbose=verbose)
     if explanation.changes:

@@ -8,11 +8,14 @@ Invariant: everything said is read from the view or shown by the checks; nothing
 
 from __future__ import annotations
 
+import types
+from collections.abc import Mapping
+
 import msgspec
 import numpy as np
 
 from graphsched.base.values import nodes, pods, status
-from graphsched.decision import cycle, names, profile, trace
+from graphsched.decision import context as contexts, cycle, names, profile, trace
 from graphsched.explain import company, groups, remedies, wording
 from graphsched.graph import occupancy, view
 
@@ -24,6 +27,7 @@ PLUGIN_TITLES = {
     names.IMAGE_LOCALITY: "image at hand",
     names.INTER_POD_AFFINITY: "company of other pods",
     names.POD_TOPOLOGY_SPREAD: "evenness of spread",
+    names.REJECTIONS: "pods turned away of late",
 }
 
 _JOINING, _GROWING = "a node joining", "a node joining or growing"
@@ -79,6 +83,22 @@ class Candidate(msgspec.Struct, frozen=True, gc=False):
     total: int
 
 
+class Avoided(msgspec.Struct, frozen=True, gc=False):
+    """A node that would take the pod and looks worse for a while, as its kubelet turned a pod of ours away.
+
+    Attributes:
+        node: Its name.
+        points: What that takes from its total.
+        reason: The kubelet's word for it.
+        seconds: How long ago the last time was.
+    """
+
+    node: str
+    points: int
+    reason: str
+    seconds: float
+
+
 class Explanation(msgspec.Struct, frozen=True, gc=False):
     """The answer.
 
@@ -96,6 +116,7 @@ class Explanation(msgspec.Struct, frozen=True, gc=False):
         changes: What would be enough, cheapest first.
         wakes_on: What makes it worth another try.
         waiting: From the live queue, where there is one.
+        avoided: Nodes that look worse for a while, where a live scheduler is asked.
     """
 
     pod: str
@@ -110,6 +131,7 @@ class Explanation(msgspec.Struct, frozen=True, gc=False):
     changes: tuple[remedies.Change, ...] = ()
     wakes_on: tuple[str, ...] = ()
     waiting: Waiting | None = None
+    avoided: tuple[Avoided, ...] = ()
 
 
 def explain(
@@ -119,8 +141,20 @@ def explain(
     *,
     waiting: Waiting | None = None,
     advised: Advised | None = None,
+    context: contexts.Context = contexts.PLAIN,
+    rejections: Mapping[str, tuple[str, float]] = types.MappingProxyType({}),
 ) -> Explanation:
-    """Explain one pod on this view. A pod that runs is weighed as if it were about to be placed."""
+    """Explain one pod on this view. A pod that runs is weighed as if it were about to be placed.
+
+    Args:
+        graph: The view.
+        pod: The pod.
+        decider: Decides.
+        waiting: What the live queue knows of it.
+        advised: What another scheduler was told about it, in mode `advise`.
+        context: What a live scheduler would decide with.
+        rejections: Node → the reason its kubelet turned a pod of ours away for, and how many seconds ago.
+    """
     if pod.gates and not pod.node:
         return _gated(graph, pod, waiting)
     counted = graph.placement(pod.key)
@@ -129,7 +163,7 @@ def explain(
     if placement:
         subject = msgspec.structs.replace(pod, node="", devices=())
         beneath = graph.with_changes(removed=[pod.key])
-    evaluation = decider.evaluate(beneath, subject)
+    evaluation = decider.evaluate(beneath, subject, context)
     found = groups.refused(beneath, subject, evaluation, decider.settings)
     ranked = _ranked(evaluation)
     base = Explanation(
@@ -142,6 +176,11 @@ def explain(
         nodes=len(evaluation.verdicts),
         score_max=100 * sum(decider.settings.weights.get(plugin, 0) for plugin in _scored(ranked)),
         waiting=waiting,
+        avoided=tuple(
+            Avoided(each.node, context.costs[each.node], *rejections[each.node])
+            for each in ranked
+            if each.node in context.costs and each.node in rejections
+        ),
     )
     if advised is not None:
         return _advised(base, beneath, subject, evaluation, decider.settings, advised)

@@ -68,6 +68,7 @@ class Metrics:
         self._declare_graph()
         self._declare_decision()
         self._declare_actions()
+        self._declare_neighbours()
         self.modes = modes.Modes(self._counter, self._gauge, self._histogram)
         self._declare_watches()
         self.election = election.Election(self._counter, self._gauge)
@@ -264,25 +265,6 @@ class Metrics:
             "graphsched_bind_inflight",
             "Bindings whose outcome is not known yet.",
         )
-        self._conflicts = series.Family(
-            self._counter(
-                "graphsched_conflicts_total",
-                "Conflicts with other schedulers, by kind: moved (just before the binding the node no longer took the "
-                "pod), bound (somebody else bound the pod first), changed (the pod was gated meanwhile), overcommitted "
-                "(a pod of ours and one of others were bound to a node that has not enough for both) or rejected (the "
-                "node's kubelet turned the pod away). /debug/conflicts tells who raced with whom.",
-                "kind",
-            ),
-            1,
-            known=_each("moved", "bound", "changed", "overcommitted", "rejected"),
-        )
-        leaks = self._gauge(
-            "graphsched_pool_leaks",
-            "In mode exclusive, what makes the pool leak: open_nodes (nodes of the pool without its taint) and guests "
-            "(pods of other schedulers there that belong to no DaemonSet). Anything but zero means races.",
-            "kind",
-        )
-        self._leaks = {kind: leaks.labels(kind) for kind in ("open_nodes", "guests")}
         self._events = series.Family(
             self._counter(
                 "graphsched_events_total",
@@ -316,6 +298,37 @@ class Metrics:
                 "Times a watch had to wait because the inbox was full: the loop is slower than the cluster's changes.",
             )
         )
+
+    def _declare_neighbours(self) -> None:
+        self._conflicts = series.Family(
+            self._counter(
+                "graphsched_conflicts_total",
+                "Conflicts with other schedulers, by kind: moved (just before the binding the node no longer took the "
+                "pod), bound (somebody else bound the pod first), changed (the pod was gated meanwhile), overcommitted "
+                "(a pod of ours and one of others were bound to a node that has not enough for both) or rejected (the "
+                "node's kubelet turned the pod away). /debug/conflicts tells who raced with whom.",
+                "kind",
+            ),
+            1,
+            known=_each("moved", "bound", "changed", "overcommitted", "rejected"),
+        )
+        self._rejections = series.Family(
+            self._counter(
+                "graphsched_rejections_total",
+                "Pods of ours that a kubelet turned away, by what it was short of (cpu, memory, storage, pods, "
+                "extended) or what else it objected to (admission, topology, node, ports, pressure). The node looks "
+                "worse to decisions for a while.",
+                "reason",
+            ),
+            1,
+        )
+        leaks = self._gauge(
+            "graphsched_pool_leaks",
+            "In mode exclusive, what makes the pool leak: open_nodes (nodes of the pool without its taint) and guests "
+            "(pods of other schedulers there that belong to no DaemonSet). Anything but zero means races.",
+            "kind",
+        )
+        self._leaks = {kind: leaks.labels(kind) for kind in ("open_nodes", "guests")}
 
     def _declare_process(self, version: str) -> None:
         self._loop_lag = self._histogram(
@@ -377,6 +390,10 @@ class Metrics:
     def conflict(self, kind: str) -> None:
         """Another scheduler and we were in each other's way."""
         self._conflicts[kind,].inc()
+
+    def rejection(self, reason: str) -> None:
+        """A kubelet turned a pod of ours away."""
+        self._rejections[reason,].inc()
 
     def event(self, outcome: str, count: int = 1) -> None:
         """An event about a pod was written, merged, dropped, or failed."""

@@ -141,6 +141,7 @@ def test_every_report_shows_up_under_its_name(meters: metrics.Metrics) -> None:
     meters.patch("watch/pods", "applied", rows=4)
     meters.bind("bound", 0.01)
     meters.conflict("moved")
+    meters.rejection("cpu")
     meters.audits.found("stale", 2)
     meters.audits.ended("mended")
     meters.audits.set_age(4.5)
@@ -166,6 +167,7 @@ def test_every_report_shows_up_under_its_name(meters: metrics.Metrics) -> None:
         "graphsched_bind_total{outcome=bound}": 1,
         "graphsched_bind_duration_seconds_count": 1,
         "graphsched_conflicts_total{kind=moved}": 1,
+        "graphsched_rejections_total{reason=cpu}": 1,
         "graphsched_audit_differences_total{kind=stale}": 2,
         "graphsched_audits_total{result=mended}": 1,
         "graphsched_audit_age_seconds": 4.5,

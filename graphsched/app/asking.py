@@ -78,6 +78,8 @@ def get(server: Server, path: str, *, timeout_s: float, bytes_max: int, instead:
                 problem=f"its certificate is not trusted: {reason.verify_message}",
                 remedy="name one with --ca-file, or take any with --insecure-skip-tls-verify",
             ) from error
+        if url.startswith("http://") and isinstance(reason, http.client.BadStatusLine | ConnectionResetError):
+            instead = f"it may speak TLS: try --server {url.replace('http', 'https', 1)}"
         raise errors.UnreachableError(f"{url}: no running scheduler answers ({reason}); {instead}") from error
     except ValueError as error:
         raise errors.InputError("--server", problem=f'"{url}" is no URL: {error}') from error

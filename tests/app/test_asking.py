@@ -32,7 +32,7 @@ def beside_a_guarded_scheduler(talk: Callable[[int], Awaitable[object]], **tls: 
             api.reviews.rights.update({("good", "/debug/explain"), ("good", "/debug/graph")})
             group = configuration.TLSSettings(**tls)  # type: ignore[arg-type]
             http = configuration.HTTPSettings(auth="delegated", tls=group)
-            program = live.wired(client, configuration.Settings(http=http))
+            program = live.wired(client, configuration.Settings(http=http, leader_election=live.ALONE))
             patch = delta.Patch()
             for vertex in (builders.make_node("n1").build(), builders.make_pod("web").build()):
                 patch.set_vertex(vertex)
@@ -104,6 +104,19 @@ def test_what_is_missing_is_one_line(
     assert (2, "", 1) == (code, told.out, told.err.count("\n"))
     assert said in told.err
     assert not any(secret in told.err for secret in (GOOD, POOR, "garbage"))
+
+
+def test_plain_http_to_a_port_that_speaks_tls_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """The default address is plain http, and the chart serves on TLS."""
+    ports: list[int] = []
+
+    async def talk(port: int) -> None:
+        ports.append(port)
+        assert 2 == await asyncio.to_thread(cli.execute, [*EXPLAIN, "--server", f"http://127.0.0.1:{port}"])
+
+    beside_a_guarded_scheduler(talk, self_signed=True)
+
+    assert f"it may speak TLS: try --server https://127.0.0.1:{ports[0]}\n" in capsys.readouterr().err
 
 
 def test_a_named_authority_is_trusted(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:

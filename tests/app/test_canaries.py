@@ -12,6 +12,7 @@ import json
 import logging
 import os
 import pathlib
+import re
 import signal
 from collections.abc import Iterator
 
@@ -19,7 +20,7 @@ import aiohttp
 import pytest
 
 from graphsched.app import cli, run, settings
-from graphsched.observe import logs
+from graphsched.observe import logs, server as server_pages
 from tests import builders
 from tests.app import live, test_snapshot_meaning
 from tests.fakes import apiserver, storage
@@ -27,15 +28,13 @@ from tests.fakes import apiserver, storage
 CANARY = test_snapshot_meaning.CANARY
 TOKEN = "canary-token"
 PAGES = (
-    "/",
-    "/metrics",
-    "/configz",
+    *re.findall(r"(/[\w/]+)", "\n".join(line.partition("  ")[0] for line in server_pages._INDEX.splitlines())),
     "/healthz?verbose",
     "/debug/decisions?limit=1000",
     "/debug/explain?pod=default/web",
     "/debug/explain?pod=default/big",
-    "/debug/graph",
 )
+"""Every page there is, and some with questions."""
 KUBECONFIG = """
 apiVersion: v1
 kind: Config
@@ -68,15 +67,16 @@ class Doors:
 @contextlib.contextmanager
 def logged(kind: str) -> Iterator[io.StringIO]:
     """What the program logs at level debug, in this format, with that of the libraries it uses."""
-    stream, root = io.StringIO(), logging.getLogger()
-    before = root.level, list(root.handlers)
+    stream, root, ours = io.StringIO(), logging.getLogger(), logging.getLogger("graphsched")
+    before = root.level, ours.level, list(root.handlers)
     logs.configure(format=kind, level="debug", stream=stream)
     root.setLevel(logging.DEBUG)
     try:
         yield stream
     finally:
         root.setLevel(before[0])
-        root.handlers[:] = before[1]
+        ours.setLevel(before[1])
+        root.handlers[:] = before[2]
 
 
 def furnish(server: apiserver.FakeApiServer) -> None:
@@ -94,6 +94,11 @@ def furnish(server: apiserver.FakeApiServer) -> None:
     server.faults.refuse("POST", ".*/pods/refused/binding", 403, message=said, times=1000)
 
 
+def dumps(folder: pathlib.Path) -> list[pathlib.Path]:
+    """Those that are there whole."""
+    return list(folder.glob("graphsched-dump-*.json"))
+
+
 @pytest.mark.parametrize("kind", ["text", "json"])
 def test_a_running_scheduler_gives_no_secret_away(tmp_path: pathlib.Path, kind: str) -> None:
     """Logs, pages, events and conditions of one that binds, refuses, fails and ends; and a capture of its graph."""
@@ -105,7 +110,10 @@ def test_a_running_scheduler_gives_no_secret_away(tmp_path: pathlib.Path, kind: 
             furnish(server)
             path = tmp_path / "kubeconfig"
             path.write_text(KUBECONFIG.format(server=server.url, token=TOKEN))
-            options = settings.load(flags={"--kubeconfig": str(path), "--port": 0, "--log-level": "debug"})
+            config = tmp_path / "config.yaml"
+            config.write_text(f"audit: {{dumpDirectory: {tmp_path}}}")
+            flags = {"--kubeconfig": str(path), "--port": 0, "--log-level": "debug"}
+            options = settings.load(str(config), flags=flags)
             ports: list[int] = []
             task = asyncio.create_task(run.run(options, environ={}, on_listening=ports.append))
             async with asyncio.timeout(60.0):
@@ -117,6 +125,14 @@ def test_a_running_scheduler_gives_no_secret_away(tmp_path: pathlib.Path, kind: 
                 for page in PAGES:
                     async with session.get(page) as response:
                         doors.add(page, await response.read())
+                os.kill(os.getpid(), signal.SIGUSR2)
+                async with asyncio.timeout(60.0):
+                    while not dumps(tmp_path):
+                        async with session.get("/livez") as response:
+                            await response.read()
+                (dump,) = dumps(tmp_path)
+                doors.add("dump", dump.read_bytes())
+                assert 0o600 == dump.stat().st_mode & 0o777
             captured = tmp_path / "graph.dg"
             address = f"http://127.0.0.1:{ports[0]}"
             arguments = ["snapshot", "--from-scheduler", "--server", address, "--output", str(captured)]

@@ -5,6 +5,7 @@ The server is real and listens on loopback; the guard and what is shown are made
 """
 
 import asyncio
+import re
 import ssl
 from collections.abc import Awaitable, Callable
 
@@ -18,13 +19,10 @@ from graphsched.observe import access, health, metrics, server, tls
 
 PATHS = (
     "/",
-    "/metrics",
-    "/configz",
-    "/debug/decisions",
-    "/debug/conflicts",
     "/debug/explain?pod=default/a",
-    "/debug/graph",
+    *sorted(set(re.findall(r"(?m)^(/[\w/]+)", server._INDEX)) - {"/healthz", "/livez", "/debug/explain"}),
 )
+"""Every page but those for health, as the index lists them: one that is added is guarded, too."""
 LOOPS = {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
 
 Talk = Callable[[aiohttp.ClientSession, server.Server], Awaitable[None]]
@@ -65,6 +63,7 @@ def shown() -> server.Sights:
         graph=graph,
         queue=lambda: {"counts": {"active": 3}},
         config={},
+        shadow=lambda _limit: {},
     )
 
 
@@ -114,6 +113,36 @@ def test_every_path_but_health_asks_for_a_token(loop: str) -> None:
     serving = served(talk, guard, loop=loop)
 
     assert len(PATHS) + 2 == len(guard.asked) == refusals(serving, "unauthenticated")
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_new_certificate_is_shown_on_either_loop(loop: str) -> None:
+    """The context stays the same object, and what it shows changes."""
+    clock_ = clock.VirtualClock(wall=1_800_000_000.0)
+
+    async def main() -> tuple[bytes, bytes, bytes]:
+        held = tls.Certificate(certificates.of_its_own("127.0.0.1", clock=clock_), place="test")
+        serving = server.Server(shown(), server.Door(None, held))
+        await serving.start(host="127.0.0.1", port=0)
+        seen = [await _certificate(serving.port), await _certificate(serving.port)]
+        clock_.advance(certificates.RENEWED_S)
+        assert held.refresh()
+        seen.append(await _certificate(serving.port))
+        await serving.stop()
+        return seen[0], seen[1], seen[2]
+
+    with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
+        first, same, other = runner.run(main())
+
+    assert (True, False) == (first == same, first == other)
+
+
+async def _certificate(port: int) -> bytes:
+    """What the server shows to whoever connects now."""
+    _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=unchecked())
+    shown_now = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+    writer.close()
+    return bytes(shown_now)
 
 
 @pytest.mark.parametrize("loop", LOOPS)

@@ -2,11 +2,12 @@
 
 Comes in: the client of the API server, and how long the term still lasts. Goes out: the same client for everything in
 `action` that writes. Reads pass, since they harm nobody. A write is refused with `FencedError` when no time is left,
-and is given no longer than what is left, so that this side has given up on it before anybody else may lead.
+once when it is asked for and again right before its body goes to the socket, since a process may be stopped in between.
+It is given no longer than what is left, so that this side has given up on it before anybody else may lead.
 
-What this can not do is call back what is under way already. A request may lie in a buffer of the kernel or the network
-while its sender is cut off, and reach the API server after another replica has taken the lease. It is harmless there,
-and that is why the fence need not be perfect:
+What this can not do is call back what is under way already. A process may be stopped between the last look and the
+system call; a request may lie in a buffer of the kernel or the network while its sender is cut off, and reach the API
+server after another replica has taken the lease. It is harmless there, and so the fence need not be perfect:
 
 - A binding carries the pod's uid, and the API server binds a pod only once. If the pod was deleted, bound by the new
   leader, or made anew under its name, the late call is refused with 409 or 404. If it still waits, the late call binds
@@ -23,32 +24,35 @@ and that is why the fence need not be perfect:
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 from graphsched.action import calls
+from graphsched.base.kube import client as clients
 from graphsched.base.values import errors
-
-READ_S = 30.0
-"""For callers that name no deadline, as in `base.kube.client`."""
 
 
 class Fence:
     """A `calls.Client` that writes only while `left_s` is positive."""
 
-    def __init__(self, client: calls.Client, left_s: Callable[[], float]) -> None:
+    def __init__(self, client: clients.Client, left_s: Callable[[], float]) -> None:
         """`left_s` tells how many seconds the right to write still lasts, 0 or less when it is over."""
         self._client = client
         self._left_s = left_s
 
-    async def get(self, path: str, query: calls.Query = calls.NO_QUERY, *, deadline_s: float = READ_S) -> bytes:
+    async def get(
+        self, path: str, query: calls.Query = calls.NO_QUERY, *, deadline_s: float = clients.REQUEST_S
+    ) -> bytes:
         """The object at `path`."""
         return await self._client.get(path, query, deadline_s=deadline_s)
 
     async def post(
-        self, path: str, body: object, query: calls.Query = calls.NO_QUERY, *, deadline_s: float = READ_S
+        self, path: str, body: object, query: calls.Query = calls.NO_QUERY, *, deadline_s: float = clients.REQUEST_S
     ) -> bytes:
         """Create `body` in the collection at `path`."""
-        return await self._client.post(path, body, query, deadline_s=self._within(deadline_s, f"POST {path}"))
+        permit = functools.partial(self._require, f"POST {path}")
+        within_s = min(deadline_s, permit())
+        return await self._client.post(path, body, query, deadline_s=within_s, permit=permit)
 
     async def patch(
         self,
@@ -57,14 +61,16 @@ class Fence:
         query: calls.Query = calls.NO_QUERY,
         *,
         kind: calls.Patching,
-        deadline_s: float = READ_S,
+        deadline_s: float = clients.REQUEST_S,
     ) -> bytes:
         """Change the object at `path`."""
-        within_s = self._within(deadline_s, f"PATCH {path}")
-        return await self._client.patch(path, body, query, kind=kind, deadline_s=within_s)
+        permit = functools.partial(self._require, f"PATCH {path}")
+        within_s = min(deadline_s, permit())
+        return await self._client.patch(path, body, query, kind=kind, deadline_s=within_s, permit=permit)
 
-    def _within(self, deadline_s: float, what: str) -> float:
+    def _require(self, what: str) -> float:
+        """For how long it may still be written."""
         left_s = self._left_s()
         if left_s <= 0.0:
             raise errors.FencedError(f"{what}: not sent: this replica does not lead")
-        return min(deadline_s, left_s)
+        return left_s

@@ -1,6 +1,7 @@
 """Nothing is written once the term is over, and no call outlasts it; reading is free."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -55,3 +56,30 @@ async def test_a_write_under_way_ends_with_the_term() -> None:
         with pytest.raises(errors.UnreachableError):
             await writer.get(f"{EVENTS}/e", deadline_s=30.0)
         assert 35.0 == pytest.approx(virtual.now(), abs=0.1)
+
+
+@virtual.timed
+async def test_a_write_that_waited_past_the_term_for_its_turn_is_not_sent() -> None:
+    """The last look is taken with the connection in hand: whatever came between the call and that, it is not sent."""
+    async with apiserver.FakeApiServer() as server, server.client() as client:
+        term = Term(5.0)
+        writer = fence.Fence(client, term.left_s)
+        await writer.post(EVENTS, EVENT)
+        send = client._send
+
+        def stopped(*args: Any, **kwargs: Any) -> Any:
+            # As by a signal: time goes on, and nothing else.
+            term.until = virtual.now()
+            return send(*args, **kwargs)
+
+        client._send = stopped  # type: ignore[method-assign]
+        for call in (
+            writer.post(EVENTS, {"metadata": {"name": "late"}}),
+            writer.patch(f"{EVENTS}/e", {"note": "late"}, kind="merge"),
+        ):
+            term.until = virtual.now() + 5.0
+            with pytest.raises(errors.FencedError, match="not sent: this replica does not lead"):
+                await call
+        await asyncio.sleep(1.0)
+
+        assert 1 == len(server.requests)

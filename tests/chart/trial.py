@@ -206,7 +206,9 @@ async def _one(
     tokens: Tokens,
     places: asyncio.Semaphore,
 ) -> None:
-    settings = msgspec.convert({**config, "schedulerName": trial.name}, configuration.Settings)
+    settings = msgspec.convert(
+        {"leaderElection": {"enabled": False}, **config, "schedulerName": trial.name}, configuration.Settings
+    )
     owned = credentials.Credentials(
         origin=trial.name,
         server=cluster.server,

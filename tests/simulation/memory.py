@@ -24,7 +24,7 @@ import aiohttp
 import msgspec
 import yarl
 
-from graphsched.base.kube import client as clients, credentials
+from graphsched.base.kube import client as clients, credentials, permits
 from tests.fakes import serving, virtual, watching
 
 URL = "http://memory"
@@ -336,7 +336,7 @@ class Session:
         url: yarl.URL,
         *,
         params: clients.Query | None,
-        data: bytes | None,
+        data: bytes | permits.Permitted | None,
         headers: Mapping[str, str],
         timeout: aiohttp.ClientTimeout,
         **_: object,
@@ -347,7 +347,7 @@ class Session:
             path=url.path,
             query={name: str(value) for name, value in (params or {}).items()},
             headers=headers,
-            body=msgspec.json.decode(data) if data else None,
+            body=msgspec.json.decode(data.taken() if isinstance(data, permits.Permitted) else data) if data else None,
             at_s=virtual.now(),
             sender=self._sender,
         )

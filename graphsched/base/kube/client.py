@@ -25,7 +25,7 @@ import aiohttp
 import msgspec
 import yarl
 
-from graphsched.base.kube import answers, credentials, streams
+from graphsched.base.kube import answers, credentials, permits, streams
 from graphsched.base.values import errors
 
 REQUEST_S = 30.0
@@ -112,9 +112,20 @@ class Client:
         """Read what is at `path`."""
         return await self._request("GET", path, query, None, deadline_s=deadline_s)
 
-    async def post(self, path: str, body: object, query: Query = _EMPTY, *, deadline_s: float | None = None) -> bytes:
-        """Create the object `body` (bytes of JSON, or anything that encodes to JSON) in the collection at `path`."""
-        return await self._request("POST", path, query, body, deadline_s=deadline_s)
+    async def post(
+        self,
+        path: str,
+        body: object,
+        query: Query = _EMPTY,
+        *,
+        deadline_s: float | None = None,
+        permit: permits.Permit | None = None,
+    ) -> bytes:
+        """Create the object `body` (bytes of JSON, or anything that encodes to JSON) in the collection at `path`.
+
+        With a `permit` it is asked right before the body leaves, and what it raises is raised here.
+        """
+        return await self._request("POST", path, query, body, deadline_s=deadline_s, permit=permit)
 
     async def put(self, path: str, body: object, query: Query = _EMPTY, *, deadline_s: float | None = None) -> bytes:
         """Replace the object at `path`."""
@@ -128,10 +139,11 @@ class Client:
         *,
         kind: Patching,
         deadline_s: float | None = None,
+        permit: permits.Permit | None = None,
     ) -> bytes:
-        """Change the object at `path`."""
+        """Change the object at `path`; for `permit` see `post`."""
         content = f"application/{kind}-patch+json"
-        return await self._request("PATCH", path, query, body, content=content, deadline_s=deadline_s)
+        return await self._request("PATCH", path, query, body, content=content, deadline_s=deadline_s, permit=permit)
 
     async def delete(
         self,
@@ -201,17 +213,21 @@ class Client:
         *,
         content: str = "application/json",
         deadline_s: float | None,
+        permit: permits.Permit | None = None,
     ) -> bytes:
         what = f"{method} {path}"
-        data = body if body is None or isinstance(body, bytes) else msgspec.json.encode(body)
+        plain = body if body is None or isinstance(body, bytes) else msgspec.json.encode(body)
         total_s = self.patience.request_s if deadline_s is None else deadline_s
         limits = aiohttp.ClientTimeout(total=total_s, sock_connect=CONNECT_S)
         access = await self._keeper.current()
         while True:
+            data = plain if plain is None or permit is None else permits.Permitted(plain, permit, content=content)
             try:
                 async with self._send(access, method, path, query, data, content=content, limits=limits) as response:
                     answer = await response.read()
             except (aiohttp.ClientError, OSError) as error:
+                if isinstance(error.__cause__, errors.ClusterError):
+                    raise error.__cause__ from None
                 raise answers.unreachable(error, what=what) from error
             if response.status < 300:
                 if not answer.startswith(b"{"):
@@ -230,7 +246,7 @@ class Client:
         method: str,
         path: str,
         query: Query,
-        data: bytes | None,
+        data: bytes | permits.Permitted | None,
         *,
         content: str = "",
         limits: aiohttp.ClientTimeout,

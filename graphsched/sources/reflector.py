@@ -140,6 +140,8 @@ class Reflector(typing.Generic[Body]):
         self._resynced_at = float("-inf")
         self._refresh = False
         """Whether a list was asked for that begins after this moment."""
+        self._awaited = 0
+        """Epoch of that list, until it is in the inbox; 0 when none is waited for."""
         self.whole = 0
         """Epoch of the last list that is in the inbox to its end."""
         self._asked = ""
@@ -202,7 +204,8 @@ class Reflector(typing.Generic[Body]):
         self._hurry.set()
         if self._watch is not None:
             self._watch.close()
-        return self._epoch + 1
+        self._awaited = self._epoch + 1
+        return self._awaited
 
     async def step(self) -> None:
         """One list or one watch, and the wait after it when it failed."""
@@ -275,8 +278,10 @@ class Reflector(typing.Generic[Body]):
         self._fresh = True
         self._refusals = 0
         self.whole = self._epoch
-        # A list that brought nothing new is waited for as well.
-        self._inbox.ready.set()
+        if 0 < self._awaited <= self.whole:
+            # One that brought nothing new is waited for as well.
+            self._awaited = 0
+            self._inbox.ready.set()
         self.progress.listed(reason, detail, objects=len(self._known), changed=changed + len(gone))
 
     async def _pages(self, items_max: int | None) -> tuple[set[keys.VertexKey], int]:

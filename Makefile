@@ -35,7 +35,7 @@ cluster-demo: setup ## The same live: real etcd, kube-apiserver and kwok on loop
 
 .PHONY: test
 test: setup ## Run the tests that need no control plane (minutes, no Go)
-	@$(PY) -m pytest -n auto --dist worksteal -m "not cluster" $(PYTEST_ARGS)
+	@$(PY) -m pytest -n auto --dist worksteal -m "not cluster and not neighbours" $(PYTEST_ARGS)
 
 .PHONY: test-cluster
 test-cluster: setup ## Run the tests on a real control plane (builds it once)
@@ -55,6 +55,10 @@ test-versions: setup ## Run the live tests on the oldest and newest Kubernetes s
 .PHONY: torture
 torture: setup ## Play the fault table with 20 seeds on a real control plane (SEEDS=20 ONLY=503/bind)
 	@$(PY) -m tests.faults $(if $(SEEDS),--seeds $(SEEDS)) $(if $(ONLY),--only '$(ONLY)') $(TORTURE_ARGS)
+
+.PHONY: test-neighbours
+test-neighbours: setup ## Run the tests beside Karpenter and the descheduler (builds each once)
+	@$(PY) -m pytest -m neighbours tests/neighbours $(PYTEST_ARGS)
 
 .PHONY: oracle
 oracle: setup ## Build the oracle, kube-scheduler's plugins behind evaluate's contract

@@ -138,6 +138,10 @@ class Cluster:
         """The running process `etcd`, `apiserver`, `kwok`, `scheduler` or `controller-manager`."""
         return self._processes[name]
 
+    def adopt(self, process: processes.Process) -> None:
+        """A further process of this cluster's, which ends with it."""
+        self._processes[process.name] = process
+
     def require_alive(self) -> None:
         """Raise `processes.ProcessDiedError` if a process has ended that should be running."""
         for process in self._processes.values():

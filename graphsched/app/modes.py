@@ -159,6 +159,17 @@ def means(making: Making) -> strategies.Means:
     return _MAKERS[making.settings.mode](making)
 
 
+def served(settings: configuration.Settings) -> str:
+    """Whose pods are decided on, in words."""
+    match settings.mode:
+        case "advise":
+            return f"pods with the scheduling gate {settings.advise.gate}"
+        case "shadow":
+            return f"nobody, watching pods with schedulerName {settings.shadow.scheduler_name}"
+        case _:
+            return f"pods with schedulerName {settings.scheduler_name}"
+
+
 def events_a_patch(settings: configuration.Settings) -> int:
     """How many events of a watch may come as one change; the shadow looks at the graph just before each."""
     return 1 if settings.mode == "shadow" else reflector.ROWS_MAX

@@ -22,7 +22,7 @@ import typing
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
-from graphsched.app import settings as configuration, wiring
+from graphsched.app import modes, settings as configuration, wiring
 from graphsched.base.kit import clock as clocks, tasks
 from graphsched.base.kube import config, credentials
 from graphsched.base.values import errors
@@ -75,7 +75,7 @@ async def run(
     request = config.find(kubeconfig=settings.client.kubeconfig, context=settings.client.context, environ=environ)
     keeper = credentials.Keeper(lambda: config.load(request), clock=clock)
     access = await keeper.current()
-    _log.info("serving pods with schedulerName %s at %s", settings.scheduler_name, access.server)
+    _log.info("serving %s in mode %s at %s", modes.served(settings), settings.mode, access.server)
     stopping = asyncio.Event()
     with _Signals(stopping) as signals:
         async with wiring.client(settings, keeper) as client:

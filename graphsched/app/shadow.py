@@ -87,7 +87,7 @@ class Finding(msgspec.Struct, frozen=True, gc=False):
         return self.our_score - self.their_score
 
 
-def finding(weighing: trace.Weighing, pod: pods.Pod, node: str, *, number: int, time: float, in_flight: int) -> Finding:
+def finding(weighing: trace.Weighing, pod: pods.Pod, node: str, *, number: int, time: float) -> Finding:
     """What a weighing says of the other scheduler's choice of `node`."""
     decision, refused = weighing.decision, weighing.status
     plugin = ""
@@ -112,7 +112,6 @@ def finding(weighing: trace.Weighing, pod: pods.Pod, node: str, *, number: int, 
         their_score=weighing.total if scored else 0,
         plugin=plugin,
         reasons=reasons,
-        in_flight=in_flight,
     )
 
 

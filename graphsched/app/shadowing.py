@@ -268,19 +268,21 @@ class Shadowing:
         own = [watched] if watched.node and not watched.left else []
         later = [each for each in self._ahead.values() if watched.number and each.number > watched.number]
         before = [each for each in self._ahead.values() if each not in later]
-        found = self._weighed(pod, node, own + later, in_flight=len(before))
-        if before and found.result not in shadow.AGREED:
-            again = self._weighed(pod, node, own + later + before, in_flight=len(before))
-            found = min(found, again, key=lambda each: (shadow.ORDER.index(each.result), each.gap))
+        found = self._weighed(pod, node, own + later)
+        if found.result not in shadow.AGREED:
+            if before:
+                again = self._weighed(pod, node, own + later + before)
+                found = min(found, again, key=lambda each: (shadow.ORDER.index(each.result), each.gap))
+            # Those that came no later and were not even decided on here may be on their way as well.
+            unknown = [each for each in self._watched.values() if each.decided is None and each.since <= watched.since]
+            found = msgspec.structs.replace(found, in_flight=len(before) + len(unknown))
         self.tally.add(found)
 
-    def _weighed(self, pod: pods.Pod, node: str, without: list[_Watched], *, in_flight: int) -> shadow.Finding:
+    def _weighed(self, pod: pods.Pod, node: str, without: list[_Watched]) -> shadow.Finding:
         held = (self._promises.get(each.pod.key, each.pod.uid) for each in without)
         with self._promises.without([promise for promise in held if promise is not None]):
             weighing = self._decider.weigh(self._store.view(), pod, node)
-        return shadow.finding(
-            weighing, pod, node, number=self.tally.next_number, time=self._clock.wall(), in_flight=in_flight
-        )
+        return shadow.finding(weighing, pod, node, number=self.tally.next_number, time=self._clock.wall())
 
     def _finding(self, watched: _Watched, result: shadow.Result, *, theirs: str, message: str = "") -> shadow.Finding:
         return shadow.Finding(

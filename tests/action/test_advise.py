@@ -205,6 +205,31 @@ async def test_a_change_between_reading_and_patching_is_noticed() -> None:
 
 
 @virtual.timed
+async def test_the_node_is_looked_at_once_more_before_each_call() -> None:
+    """The look may name another node, or call the whole off; after a lost answer it is told to stay."""
+    looks: list[bool] = []
+
+    def look(order: bind.Order, *, pinned: bool) -> bool:
+        looks.append(pinned)
+        order.node = "n2"
+        return True
+
+    async with cluster() as (server, client):
+        server.faults.refuse("PATCH", POD, 429)
+        server.faults.drop("PATCH", POD)
+        order = order_for(server)
+        order.look = look
+        outcome = await carried_out(client, order)
+        assert (End.ADVISED, "n2", [False, False, True]) == (outcome.end, outcome.node, looks)
+        assert affinity({"matchFields": [pin("n2")]}) == server.pod("web")["spec"]["affinity"]
+    async with cluster() as (server, client):
+        order = order_for(server)
+        order.look = lambda _order, *, pinned: pinned
+        assert End.MOVED is (await carried_out(client, order)).end
+        assert [] == server.asked("PATCH")
+
+
+@virtual.timed
 async def test_another_pod_of_the_name_is_not_touched() -> None:
     """It has another uid."""
     async with cluster() as (server, client):

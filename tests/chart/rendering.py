@@ -53,11 +53,13 @@ def rights() -> list[Object]:
 
 
 def rules(scope: str, config: Object) -> list[Object]:
-    """Return the rules of the role of a scope with this configuration in effect, without rendering."""
+    """Return the rules of the role of a scope with this configuration in effect, without rendering; mode `shared`
+    unless it says another.
+    """
     return [
         {name: right[name] for name in ("apiGroups", "resources", "verbs")}
         for right in rights()
-        if right["scope"] == scope and _needed(right, config)
+        if right["scope"] == scope and _needed(right, {"mode": "shared", **config})
     ]
 
 

@@ -113,6 +113,7 @@ NEEDED = {
     *itertools.product([""], ["services", "replicationcontrollers"], ["list", "watch"]),
     *itertools.product(["apps"], ["replicasets", "statefulsets"], ["list", "watch"]),
     ("", "pods", "get"),
+    ("", "pods", "patch"),
     ("", "pods/binding", "create"),
     ("", "pods/status", "patch"),
     *itertools.product(["events.k8s.io"], ["events"], ["create", "patch"]),
@@ -129,6 +130,25 @@ def test_the_roles_grant_what_is_needed_and_no_more() -> None:
     assert len(granted) == sum(
         len(right["resources"]) * len(right["verbs"]) * len(right["apiGroups"]) for right in rendering.rights()
     )
+
+
+@pytest.mark.parametrize(
+    ("mode", "writes"),
+    [
+        ("shared", {("pods/binding", "create"), ("pods/status", "patch"), ("events", "create"), ("events", "patch")}),
+        (
+            "exclusive",
+            {("pods/binding", "create"), ("pods/status", "patch"), ("events", "create"), ("events", "patch")},
+        ),
+        ("advise", {("pods", "patch"), ("events", "create"), ("events", "patch")}),
+        ("shadow", set()),
+    ],
+)
+def test_a_mode_is_given_what_it_writes_and_no_more(mode: str, writes: set[tuple[str, str]]) -> None:
+    """Who only advises may not bind, and who only watches may write nothing at all."""
+    granted = permissions(rendering.rules("cluster", {"mode": mode, "http": {"auth": "loopback"}}))
+
+    assert writes == {(resource, verb) for _, resource, verb in granted if verb not in {"get", "list", "watch"}}
 
 
 @pytest.mark.parametrize("right", [right for right in rendering.rights() if "if" in right], ids=str)

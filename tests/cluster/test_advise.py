@@ -5,6 +5,7 @@ from collections import Counter
 
 import pytest
 
+from tests.chart import rendering, trial as trials
 from tests.cluster import scheduling
 from tests.controlplane import cluster as clusters, fixtures, objects
 
@@ -13,6 +14,7 @@ pytestmark = pytest.mark.cluster
 GATE = "graphsched.io/advise"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 NODES, PODS = 6, 40
+RIGHTS = rendering.rules("cluster", {"http": {"auth": "loopback"}, "mode": "advise"})
 CONFIG = "{mode: advise, advise: {giveUpSeconds: 4}}"
 
 
@@ -33,7 +35,10 @@ def tied_to(item: objects.Object) -> set[str]:
 
 
 def test_kube_scheduler_binds_where_advised(new_cluster: fixtures.NewCluster, tmp_path: pathlib.Path) -> None:
-    """Every pod once, on the node it was tied to, nodes full but never too full; what no node holds keeps its gate."""
+    """Every pod once, on the node it was tied to, nodes full but never too full; what no node holds keeps its gate.
+
+    With the chart's rights for this mode, which are not to bind.
+    """
     cluster = new_cluster(clusters.Options(scheduler=True))
     for number in range(NODES):
         labels = {"tier": "gold" if number % 2 else "tin"}
@@ -49,7 +54,19 @@ def test_kube_scheduler_binds_where_advised(new_cluster: fixtures.NewCluster, tm
             }
         }
     }
-    with scheduling.scheduler(cluster, tmp_path / "log", config=CONFIG) as running:
+    account = trials.Trial("graphsched-advise", trials.spread(RIGHTS))
+    assert ("", "pods/binding", "create") not in account.rights
+    with (
+        trials.granted(cluster, [account]),
+        scheduling.scheduler(
+            cluster,
+            tmp_path / "log",
+            config=CONFIG,
+            kubeconfig=cluster.kubeconfig_with_token(
+                account.name, cluster.service_account_token(trials.NAMESPACE, account.name)
+            ),
+        ) as running,
+    ):
         scheduling.wait("kube-scheduler serves its own", lambda: scheduling.places(cluster)["theirs"] != "")
         # They ask for 20 of the 22.5 CPUs that are left.
         for number in range(PODS):
@@ -86,6 +103,7 @@ def test_kube_scheduler_binds_where_advised(new_cluster: fixtures.NewCluster, tm
         assert 0.0 == running.metric('graphsched_bind_total{outcome="bound"}')
         assert 0.0 == running.metric("graphsched_advice_outstanding")
         assert 0.0 == running.metric('scheduler_cache_size{type="assumed_pods"}')
+        assert "forbidden" not in running.process.tail(10_000)
 
 
 def test_a_pod_whose_room_is_taken_is_told_of(cluster: clusters.Cluster, tmp_path: pathlib.Path) -> None:

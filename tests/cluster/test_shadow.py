@@ -6,38 +6,20 @@ import sys
 
 import pytest
 
+from tests.chart import rendering, trial as trials
 from tests.cluster import scheduling
 from tests.controlplane import cluster as clusters, fixtures, objects
 
 pytestmark = pytest.mark.cluster
 
 NODES, ONE_BY_ONE, AT_ONCE = 8, 30, 40
-RBAC, NAME = "/apis/rbac.authorization.k8s.io/v1", "graphsched-shadow"
-
-
-def _readers_kubeconfig(cluster: clusters.Cluster) -> pathlib.Path:
-    """The kubeconfig of a service account that may read and nothing else."""
-    read = ["get", "list", "watch"]
-    rules = [
-        {"apiGroups": [""], "resources": ["nodes", "pods", "namespaces"], "verbs": read},
-        {"apiGroups": [""], "resources": ["services", "replicationcontrollers"], "verbs": read},
-        {"apiGroups": ["apps"], "resources": ["replicasets", "statefulsets"], "verbs": read},
-        {"apiGroups": ["scheduling.k8s.io"], "resources": ["priorityclasses"], "verbs": read},
-    ]
-    cluster.call("POST", f"{RBAC}/clusterroles", {"metadata": {"name": NAME}, "rules": rules})
-    binding = {
-        "metadata": {"name": NAME},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": NAME},
-        "subjects": [{"kind": "ServiceAccount", "name": NAME, "namespace": "default"}],
-    }
-    cluster.call("POST", f"{RBAC}/clusterrolebindings", binding)
-    return cluster.kubeconfig_with_token(NAME, cluster.service_account_token("default", NAME))
+RIGHTS = rendering.rules("cluster", {"http": {"auth": "loopback"}, "mode": "shadow"})
 
 
 def test_it_agrees_with_the_real_kube_scheduler(new_cluster: fixtures.NewCluster, tmp_path: pathlib.Path) -> None:
     """Pods one by one go where we say, or where the score is equal; in a burst none goes where we would not.
 
-    Nodes differ in size, labels and taints. With rights to read alone nothing is missing.
+    Nodes differ in size, labels and taints. The chart's rights for this mode, which are to read, are enough.
     """
     cluster = new_cluster(clusters.Options(scheduler=True))
     for number in range(NODES):
@@ -47,9 +29,18 @@ def test_it_agrees_with_the_real_kube_scheduler(new_cluster: fixtures.NewCluster
         if number == NODES - 1:
             node["spec"] = {"taints": [{"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}]}
         cluster.call("POST", scheduling.NODES, node)
-    kubeconfig = _readers_kubeconfig(cluster)
+    account = trials.Trial("graphsched-shadow", trials.spread(RIGHTS))
+    assert {"list", "watch"} == {verb for _, _, verb in account.rights}
+    with trials.granted(cluster, [account]):
+        token = cluster.service_account_token(trials.NAMESPACE, account.name)
+        kubeconfig = cluster.kubeconfig_with_token(account.name, token)
+        _compare(cluster, tmp_path / "log", kubeconfig)
+
+
+def _compare(cluster: clusters.Cluster, log: pathlib.Path, kubeconfig: pathlib.Path) -> None:
+    """Create pods, one by one and then at once, and look at what is told of them."""
     with scheduling.scheduler(
-        cluster, tmp_path / "log", kubeconfig=kubeconfig, config="{mode: shadow, shadow: {settleSeconds: 2}}"
+        cluster, log, kubeconfig=kubeconfig, config="{mode: shadow, shadow: {settleSeconds: 5}}"
     ) as running:
 
         def compared() -> int:

@@ -46,7 +46,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- define "graphsched.config" -}}
 {{- $tls := dict "selfSigned" (not (dig "http" "tls" "certFile" "" .Values.config)) -}}
 {{- $http := dict "host" "0.0.0.0" "port" .Values.http.port "auth" "delegated" "tls" $tls -}}
-{{- $base := dict "schedulerName" .Values.schedulerName "http" $http -}}
+{{- $base := dict "schedulerName" .Values.schedulerName "mode" "shared" "http" $http -}}
 {{- mergeOverwrite $base (deepCopy .Values.config) | toYaml -}}
 {{- end -}}
 

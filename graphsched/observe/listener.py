@@ -12,6 +12,7 @@ no moment.
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import socket
 import ssl
@@ -26,6 +27,8 @@ CONNECTIONS_MAX = 128
 HANDSHAKE_S = 10.0
 """For a TLS handshake, and for the good-bye at the end."""
 _BACKLOG = 128
+_ABSENT = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
+"""A name may stand for addresses that this host does not have: `localhost` for `::1`, in a pod without IPv6."""
 _PAUSE_S = 1.0
 """After the system had no descriptor left for a connection."""
 
@@ -52,12 +55,21 @@ class Listener:
         """
         loop = asyncio.get_running_loop()
         found = await loop.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        absent: OSError | None = None
         try:
             for family, _, _, _, address in dict.fromkeys(found):
-                listening = socket.create_server((str(address[0]), port), family=family, backlog=_BACKLOG)
+                try:
+                    listening = socket.create_server((str(address[0]), port), family=family, backlog=_BACKLOG)
+                except OSError as error:
+                    if error.errno not in _ABSENT:
+                        raise
+                    absent = error
+                    continue
                 self._sockets.append(listening)
                 listening.setblocking(False)
                 port = listening.getsockname()[1]
+            if absent is not None and not self._sockets:
+                raise absent
         except BaseException:
             self._close()
             raise

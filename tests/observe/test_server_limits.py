@@ -6,9 +6,11 @@ Only the loop's clock is simulated: minutes pass as soon as nothing else can hap
 
 import asyncio
 import contextlib
+import socket
 from collections.abc import AsyncIterator
 
 import pytest
+from aiohttp import web
 
 from graphsched.observe import listener, server
 from tests.fakes import virtual
@@ -224,3 +226,31 @@ async def test_no_place_is_lost_when_callers_go_away() -> None:
             held.busy,
             held._server.connections,
         )
+
+
+@pytest.mark.parametrize(
+    ("addresses", "listens"),
+    [(["127.0.0.1", "127.0.0.2"], 2), (["192.0.2.1", "127.0.0.1"], 1), (["192.0.2.1"], 0)],
+)
+@virtual.timed
+async def test_a_name_is_listened_to_at_the_addresses_this_host_has(addresses: list[str], listens: int) -> None:
+    """All of them at one port; those of nobody here are left out, unless there is no other."""
+    loop, held = asyncio.get_running_loop(), listener.Listener(web.Server(_unasked), tls=None)
+
+    async def found(*_: object, **__: object) -> list[object]:
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (each, 0)) for each in addresses]
+
+    loop.getaddrinfo = found  # type: ignore[method-assign, assignment]
+    if listens:
+        port = await held.start("somewhere", 0)
+        assert [port] * listens == [each.getsockname()[1] for each in held._sockets]
+    else:
+        with pytest.raises(OSError, match="assign requested address"):
+            await held.start("somewhere", 0)
+    await held.stop()
+    assert [] == held._sockets
+
+
+async def _unasked(_request: web.BaseRequest) -> web.StreamResponse:
+    """Serve nothing: nobody asks."""
+    raise AssertionError

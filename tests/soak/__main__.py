@@ -105,7 +105,6 @@ async def _soak(
         ]
         await _filled(book, options.nodes)
         _say(f"filled with {len(book.pods):,} pods; {options.minutes:g} minutes begin")
-        before = dict(book.bindings)
         began = time.monotonic()
         works.append(group.create_task(motion.nodes()))
         end = began + 60 * options.minutes
@@ -117,7 +116,7 @@ async def _soak(
             await asyncio.sleep(max(0.0, now + SAMPLE_S - time.monotonic()))
         for work in works:
             work.cancel()
-    return _report(book, before, motion, notes, options)
+    return _report(book, motion, notes, options)
 
 
 async def _filled(book: ledger.Ledger, nodes: int) -> None:
@@ -185,10 +184,7 @@ def _races(running: scheduling.Scheduler) -> list[dict[str, Any]]:
     return found
 
 
-def _report(
-    book: ledger.Ledger, before: dict[str, int], motion: churn.Churn, notes: Notes, options: argparse.Namespace
-) -> dict[str, Any]:
-    binds = {name: count - before.get(name, 0) for name, count in book.bindings.items()}
+def _report(book: ledger.Ledger, motion: churn.Churn, notes: Notes, options: argparse.Namespace) -> dict[str, Any]:
     mine = {stream.name: stream for stream in streams.STREAMS}
     by_group: dict[str, list[ledger.Overcommit]] = {name: [] for name in streams.GROUPS}
     for each in book.overcommits:
@@ -199,9 +195,9 @@ def _report(
         mode: measures.trend([sample for sample in samples if sample[0] >= WARM_UP * 60 * options.minutes])
         for mode, samples in notes.memory.items()
     }
-    share = len(by_group["shared"]) / max(1, binds.get("shared", 0))
+    share = len(by_group["shared"]) / max(1, book.bindings["shared"])
     faults = [f"moved: {each}" for each in book.moved]
-    faults += [f"over-commit in {name}: {each}" for name in ("exclusive", "advise") for each in by_group[name]]
+    faults += [f"over-commit in {name}: {each}" for name in ("exclusive", "advise") for each in by_group.get(name, ())]
     faults += [f"no race is recorded for {each}" for each in unexplained]
     if share > CONFLICT_SHARE_MAX:
         faults.append(f"over-commits in shared are {share:.2%} of the bindings")
@@ -223,7 +219,7 @@ def _report(
         "nodes": options.nodes,
         "seed": options.seed,
         "pods": len(book.pods),
-        "bindings": binds,
+        "bindings": dict(book.bindings),
         "fill": lowest,
         "churn": dict(motion.done),
         "overcommits": {name: len(found) for name, found in by_group.items()},

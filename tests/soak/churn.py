@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import collections
 import random
+import time
 from typing import Any
 
 from tests.controlplane import api, cluster as clusters
@@ -19,6 +20,7 @@ NODES = "/api/v1/nodes"
 EVERY_S = 0.25
 _FILLING = 24
 """Creations at a time."""
+_ARRIVAL_S = 10.0
 _DRAIN_S = 25.0
 _AWAY_S = 8.0
 _TAINT = {"key": "soak/maintenance", "effect": "NoSchedule"}
@@ -77,7 +79,12 @@ class Churn:
         first = self._numbers[stream.name]
         self._numbers[stream.name] += count
         bodies = (streams.pod(stream, first + number, self._rng) for number in range(count))
+        before = self._book.arrived[stream.name]
         self.done[f"{stream.name}: pods created"] += await self._client.create_many(PODS, bodies, concurrency=_FILLING)
+        # What is not in the account yet would be created once more. A list made anew may pass over pods that have gone.
+        deadline = time.monotonic() + _ARRIVAL_S
+        while self._book.arrived[stream.name] < before + count and time.monotonic() < deadline:
+            await asyncio.sleep(0.05)
 
     async def _end(self, name: str) -> None:
         await self._tolerating(self._client.delete(f"{PODS}/{name}"), 404)

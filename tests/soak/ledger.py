@@ -7,6 +7,7 @@ is bound there at that moment; pods that are over hold nothing.
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 from typing import Any
 
@@ -60,7 +61,8 @@ class Ledger:
     Attributes:
         nodes: Name → object.
         pods: `namespace/name` → object.
-        bindings: Scheduler → how many of its pods were bound.
+        arrived: Stream → how many of its pods have been seen.
+        bindings: Stream → how many of its pods were bound.
         overcommits: All that were seen.
         moved: Pods whose node changed, which must not happen.
     """
@@ -68,7 +70,8 @@ class Ledger:
     def __init__(self) -> None:
         self.nodes: dict[str, Object] = {}
         self.pods: dict[str, Object] = {}
-        self.bindings: dict[str, int] = {}
+        self.arrived: collections.Counter[str] = collections.Counter()
+        self.bindings: collections.Counter[str] = collections.Counter()
         self.overcommits: list[Overcommit] = []
         self.moved: list[str] = []
         self._bound: dict[str, Bound] = {}
@@ -87,6 +90,7 @@ class Ledger:
         pod = event["object"]
         key = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
         before = self._bound.get(key)
+        self.arrived[whose(pod)] += key not in self.pods and event["type"] == "ADDED"
         gone = event["type"] == "DELETED"
         if gone:
             self.pods.pop(key, None)
@@ -103,7 +107,7 @@ class Ledger:
         bound = Bound(key, node, whose(pod), held_by(pod))
         self._bound[key] = bound
         self._on.setdefault(node, {})[key] = bound
-        self.bindings[bound.scheduler] = self.bindings.get(bound.scheduler, 0) + 1
+        self.bindings[bound.scheduler] += 1
         self._judge(bound, now)
 
     def held(self, node: str) -> Held:

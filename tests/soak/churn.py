@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import collections
 import random
-import time
 from typing import Any
 
 from tests.controlplane import api, cluster as clusters
@@ -21,6 +20,7 @@ EVERY_S = 0.25
 _FILLING = 24
 """Creations at a time."""
 _ARRIVAL_S = 10.0
+_LOOK_S = 0.05
 _DRAIN_S = 25.0
 _AWAY_S = 8.0
 _TAINT = {"key": "soak/maintenance", "effect": "NoSchedule"}
@@ -82,9 +82,10 @@ class Churn:
         before = self._book.arrived[stream.name]
         self.done[f"{stream.name}: pods created"] += await self._client.create_many(PODS, bodies, concurrency=_FILLING)
         # What is not in the account yet would be created once more. A list made anew may pass over pods that have gone.
-        deadline = time.monotonic() + _ARRIVAL_S
-        while self._book.arrived[stream.name] < before + count and time.monotonic() < deadline:
-            await asyncio.sleep(0.05)
+        for _ in range(round(_ARRIVAL_S / _LOOK_S)):
+            if self._book.arrived[stream.name] >= before + count:
+                return
+            await asyncio.sleep(_LOOK_S)
 
     async def _end(self, name: str) -> None:
         await self._tolerating(self._client.delete(f"{PODS}/{name}"), 404)

@@ -55,6 +55,7 @@ test-versions: setup ## Run the live tests on the oldest and newest Kubernetes s
 .PHONY: torture
 torture: setup ## Play the fault table with 20 seeds on a real control plane (SEEDS=20 ONLY=503/bind)
 	@$(PY) -m tests.faults $(if $(SEEDS),--seeds $(SEEDS)) $(if $(ONLY),--only '$(ONLY)') $(TORTURE_ARGS)
+
 .PHONY: soak
 soak: setup ## Let every mode live beside kube-scheduler on full nodes for MINUTES=20, and judge it from outside
 	@$(PY) -m tests.soak $(if $(MINUTES),--minutes $(MINUTES)) $(SOAK_ARGS)

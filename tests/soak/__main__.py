@@ -224,6 +224,7 @@ def _report(book: ledger.Ledger, motion: churn.Churn, notes: Notes, options: arg
         "churn": dict(motion.done),
         "overcommits": {name: len(found) for name, found in by_group.items()},
         "conflicts in shared": _kinds(notes),
+        "over-commits in shared": [_told(each, notes) for each in by_group.get("shared", ())],
         "memory": {
             mode: {
                 "mean MB": each.mean / measures.MB,
@@ -236,6 +237,13 @@ def _report(book: ledger.Ledger, motion: churn.Churn, notes: Notes, options: arg
         "oracle asked": notes.asked,
         "faults": faults,
     }
+
+
+def _told(each: ledger.Overcommit, notes: Notes) -> str:
+    """An over-commit, and the race that explains it."""
+    races = [race for race in notes.races.values() if race["node"] == each.node and race["kind"] == "overcommitted"]
+    by = [f"{change['what']} ({change['seen'] - race['time']:+.3f} s)" for race in races for change in race["by"]]
+    return f"{each.at_s:.1f} s: {each.pod} of {each.scheduler} to {each.node}, {', '.join(each.short)}: {'; '.join(by)}"
 
 
 def _kinds(notes: Notes) -> dict[str, int]:

@@ -156,10 +156,12 @@ class Races:
         there = [placement.pod for placement in self._store.on_node(pod.node).values() if placement.pod.node]
         holding = [each for each in there if each.uid == pod.uid or any(_holds(each, name) for name in short)]
         ours = [each for each in holding if each.scheduler == self._scheduler]
-        if not ours or len(ours) == len(holding):
+        # What an earlier run, or another replica, decided is no race of this one.
+        recent = [each for each in ours if each.uid in self._decided]
+        if not recent or len(ours) == len(holding):
             return
         # The last of ours to be decided is the one that did not fit any more, unless others came later.
-        last = max(ours, key=lambda each: self._decided.get(each.uid, 0))
+        last = max(recent, key=lambda each: self._decided[each.uid])
         detail = f"{pod.full_name} of {pod.scheduler} was bound there, and {' and '.join(short)} is not enough for all"
         self._record(Kind.OVERCOMMITTED, last, pod.node, detail)
 

@@ -224,6 +224,20 @@ async def test_what_others_over_commit_among_themselves_is_no_conflict_of_ours()
 
 
 @virtual.timed
+async def test_what_an_earlier_run_left_behind_is_no_conflict_of_this_one() -> None:
+    """A scheduler that starts beside an over-committed node has raced with nobody."""
+    async with apiserver.FakeApiServer() as server:
+        server.create(apiserver.NODES, N1.manifest())
+        server.create(storage.PODS, WEB.scheduler(live.NAME).cpu("3").node("n1").manifest())
+        server.create(storage.PODS, builders.make_pod("theirs").cpu("3").node("n1").manifest())
+        async with live.scheduler(server=server) as it:
+            rival(it, "more", "n1", "1")
+            await it.quiet()
+
+            assert {} == conflicts(it)
+
+
+@virtual.timed
 async def test_a_pod_that_somebody_else_bound_is_a_recorded_conflict() -> None:
     """With the node where it went instead."""
     async with live.scheduler(N1, N2) as it:

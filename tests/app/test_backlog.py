@@ -73,6 +73,27 @@ def test_a_failure_puts_a_pod_behind_its_equals() -> None:
     assert ["b", "a"] == popped(queue)
 
 
+def test_a_pod_whose_node_moved_goes_before_its_equals_a_few_times() -> None:
+    """At once and without a penalty, but not before the more important; after that it waits as after an error."""
+    queue = backlog.Backlog()
+    loser = queue.add(pod("loser"), 1.0)
+    assert loser is queue.pop()
+    queue.add(pod("older"), 0.0)
+    for loss in range(backlog.LOSSES_MAX):
+        queue.placed(loser, 2.0)
+        queue.lost(loser, 2.0)
+        queue.add(pod(f"urgent{loss}", priority=1), 3.0)
+        first = queue.pop()
+        assert first is not None
+        assert f"urgent{loss}" == first.pod.name
+        assert loser is queue.pop()
+
+    queue.placed(loser, 4.0)
+    queue.lost(loser, 4.0)
+    assert Pool.ERRORS is loser.pool
+    assert ["older"] == popped(queue)
+
+
 def test_a_gated_pod_waits_for_its_last_gate_and_starts_afresh() -> None:
     """It is in no line before, and its waiting time counts from then."""
     queue = backlog.Backlog()

@@ -50,6 +50,8 @@ def taint(it: live.Scheduler, node: str) -> None:
 async def test_a_node_that_another_scheduler_filled_is_left_for_the_second() -> None:
     """One decision, two nodes; the record says who raced with whom and when it was seen."""
     async with live.scheduler(N1, N2, N3) as it:
+        it.server.create(storage.PODS, builders.make_pod("before").node("n1").manifest())
+        await it.quiet()
         await between(it, lambda: rival(it, "theirs", "n1", "4"))
         await it.bound("web")
         await it.quiet()
@@ -112,6 +114,39 @@ async def test_company_counts_as_well() -> None:
         await it.bound("web")
 
         assert "n2" == it.where("web")
+
+
+@virtual.timed
+async def test_company_elsewhere_counts_too() -> None:
+    """What it avoids came to another node of the zone: its own node has not changed at all."""
+    shy = WEB.away_from(builders.ZONE, builders.selecting(app="loud"))
+    async with live.scheduler(N1.zone("a"), N2.zone("b"), builders.make_node("n4").cpu("1").zone("a")) as it:
+
+        def happens() -> None:
+            loud = builders.make_pod("loud").label("app", "loud").node("n4")
+            it.server.create(storage.PODS, loud.manifest())
+
+        await between(it, happens, shy)
+        await it.bound("web")
+
+        assert "n2" == it.where("web")
+
+
+@virtual.timed
+async def test_a_pod_that_somebody_bound_while_its_node_moved_is_not_moved() -> None:
+    """It is placed already; a promise made for it anew would never end."""
+    async with live.scheduler(N1, N2, N3) as it:
+
+        def happens() -> None:
+            it.server.storage.bind(storage.Key(storage.PODS, "default", "web"), {"target": {"name": "n2"}})
+            taint(it, "n1")
+
+        await between(it, happens)
+        await it.quiet(10.0)
+
+        assert ("n2", 1) == (it.where("web"), it.bindings())
+        assert (0, 0) == (len(it.parts.promises), len(it.parts.backlog))
+        assert {"bound": 1.0} == conflicts(it)
 
 
 @virtual.timed
@@ -185,10 +220,11 @@ async def test_what_is_undisturbed_is_not_looked_at_again(monkeypatch: pytest.Mo
     looked = []
     monkeypatch.setattr(cycle.Decider, "admits", lambda *given: looked.append(given))
     async with live.scheduler(N1, N2, N3) as it:
-        for number in range(3):
+        for number in range(2):
             it.pod(builders.make_pod(f"p{number}").cpu("1"))
-            await it.bound(f"p{number}")
+        await it.bound("p0", "p1")
 
+        assert ["n1", "n2"] == sorted(it.where(name) for name in ("p0", "p1"))
         assert [] == looked
 
 

@@ -5,6 +5,7 @@ import pytest
 from graphsched.base.values import status
 from graphsched.decision import cycle, profile
 from graphsched.decision.constraints import sharing
+from graphsched.graph import delta
 from tests.builders import NodeBuilder, PodBuilder, make_node, make_pod
 from tests.explain.worlds import world
 
@@ -66,6 +67,29 @@ def test_headroom_is_told_only_where_nothing_else_refuses() -> None:
     assert decision.diagnosis is not None
     assert (("Insufficient cpu", 1), ("Insufficient cpu outside the headroom of 10%", 2)) == decision.diagnosis.reasons
     assert ("GraphHeadroom", "NodeResourcesFit") == decision.diagnosis.plugins
+
+
+def test_a_class_follows_what_changes_node_by_node() -> None:
+    """Half of each node is kept free, so each takes one pod; a node that leaves the pool takes none.
+
+    One row at a time is brought up to date, and the answer is that of a fresh engine.
+    """
+    names = [f"n{number}" for number in range(12)]
+    settings = profile.Profile(headroom=50, pool=("pool", "ours"))
+    graph, decider = world(*(make_node(name).cpu("2").label("pool", "ours") for name in names)), cycle.Decider(settings)
+    chosen = []
+    for number in range(len(names) - 1):
+        pod = make_pod(f"p{number}").cpu("1").build()
+        decision = decider.decide(graph.view(), pod)
+        assert decision.node == cycle.Decider(settings).decide(graph.view(), pod).node
+        chosen.append(decision.node)
+        graph.apply(delta.Patch().set_vertex(make_pod(f"p{number}").cpu("1").node(decision.node).build()))
+        if number == 0:
+            graph.apply(delta.Patch().set_vertex(make_node("n11").cpu("2").label("pool", "theirs").build()))
+
+    assert sorted(names[:-1]) == sorted(chosen)
+    assert not decider.decide(graph.view(), POD.build()).placed
+    assert 1 == decider.classes.statistics.builds
 
 
 @pytest.mark.parametrize("amount", [0, 1, 99, 100, 101, 10**18, 2**63 - 1])

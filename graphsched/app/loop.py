@@ -110,6 +110,9 @@ class Loop:
     def _idle_s(self) -> float:
         if not self.started:
             return STARTING_S
+        if self._stopping:
+            # Nobody is taken out of the queue any more, however long due: only an outcome is waited for.
+            return IDLE_S_MAX
         due = self._parts.backlog.next_due()
         return IDLE_S_MAX if due is None else min(IDLE_S_MAX, max(0.0, due - self._clock.monotonic()))
 

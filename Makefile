@@ -73,6 +73,10 @@ fuzz: setup ## Compare with the oracle on scenarios, or on event sequences (SECO
 	@$(PY) -m tests.fuzz $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED)) \
 		$(if $(SEQUENCES),--sequences $(SEQUENCES)) $(FUZZ_ARGS)
 
+.PHONY: simulation
+simulation: setup ## Simulate clusters full of faults, each seed the same run every time (SEEDS=1000 FIRST=1 SEED=7)
+	@$(PY) -m tests.simulation $(if $(SEED),--seed $(SEED) --trace,--seeds $(or $(SEEDS),1000) --first $(or $(FIRST),1))
+
 .PHONY: check
 check: setup ## Formatting, lint, types, layers and tidiness
 	@$(PY) -m ruff format --check --quiet . || { echo "check: run 'make format'" >&2; exit 1; }

@@ -9,7 +9,6 @@ Invariants: every change has a version of its own, one greater than the last; a 
 so that a watch may send it later; uids are counted, so that every run has the same.
 """
 
-import copy
 import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -72,6 +71,14 @@ class Change:
     after: Object | None
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A backup: what there was, and at which version."""
+
+    version: int
+    objects: dict[Key, Object]
+
+
 class Storage:
     """All objects of one cluster."""
 
@@ -94,6 +101,9 @@ class Storage:
         return copied
 
     # ------------------------------------------------------------------------------ reading
+
+    def __contains__(self, key: Key) -> bool:
+        return key in self._objects
 
     def get(self, key: Key) -> Object:
         """Return the object. Raises a `Refusal` (404) when there is none."""
@@ -120,7 +130,7 @@ class Storage:
 
     def create(self, collection: str, body: Object, *, namespace: str = "") -> Object:
         """Add an object, with the fields that the server fills in."""
-        made = copy.deepcopy(body)
+        made = _copy(body)
         metadata = made.setdefault("metadata", {})
         self._made += 1
         if "name" not in metadata and "generateName" in metadata:
@@ -146,7 +156,7 @@ class Storage:
         before = self.get(key)
         _require_same(key, before, body.get("metadata", {}))
         kept = {name: before["metadata"][name] for name in ("uid", "creationTimestamp")}
-        return self._store(key, {**copy.deepcopy(body), "metadata": {**body["metadata"], **kept}})
+        return self._store(key, {**_copy(body), "metadata": {**body["metadata"], **kept}})
 
     def patch(self, key: Key, body: Object, *, strategic: bool, part: str = "") -> Object:
         """Merge `body` into the object, only into its field `part` where one is named."""
@@ -170,14 +180,14 @@ class Storage:
         if grace is None:
             grace = before.get("spec", {}).get("terminationGracePeriodSeconds", 30)
         if key.collection == PODS and before["spec"].get("nodeName"):
-            marked = copy.deepcopy(before)
+            marked = _copy(before)
             marked["metadata"]["deletionTimestamp"] = CREATED_AT
             before = self._store(key, marked)
             if grace > 0:
                 return before
         del self._objects[key]
         self.version += 1
-        last = copy.deepcopy(before)
+        last: Object = _copy(before)
         last["metadata"]["resourceVersion"] = str(self.version)
         self._record(Change(self.version, key, last, None))
         return last
@@ -207,6 +217,16 @@ class Storage:
         """Forget the history up to now: older watches and lists have expired."""
         self.compacted = self.version
         self.history.clear()
+
+    def snapshot(self) -> Snapshot:
+        """A backup of what there is now."""
+        return Snapshot(self.version, dict(self._objects))
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Be as it was then. Versions go on from there, a second time; uids are by chance and never repeat."""
+        self.version = snapshot.version
+        self._objects = dict(snapshot.objects)
+        self.compact()
 
     # ------------------------------------------------------------------------------ details
 
@@ -238,6 +258,15 @@ class Storage:
         self.on_change()
 
 
+def _copy(value: Any) -> Any:
+    """A copy of a value of JSON, through and through."""
+    if isinstance(value, dict):
+        return {name: _copy(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_copy(each) for each in value]
+    return value
+
+
 def _require_same(key: Key, before: Object, wanted: Object, *, resource: str = "") -> None:
     """Refuse when `wanted` names another uid or version than the object has."""
     for field, title in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
@@ -250,7 +279,7 @@ def _require_same(key: Key, before: Object, wanted: Object, *, resource: str = "
 
 def _merged(before: Object, change: Object, *, strategic: bool) -> Object:
     """Merge as RFC 7386 says; strategically, lists of conditions are merged by their type."""
-    merged = copy.deepcopy(before)
+    merged: Object = _copy(before)
     for name, value in change.items():
         if value is None:
             merged.pop(name, None)
@@ -259,7 +288,7 @@ def _merged(before: Object, change: Object, *, strategic: bool) -> Object:
         elif strategic and name == "conditions":
             merged[name] = _merged_conditions(merged.get(name) or [], value)
         else:
-            merged[name] = copy.deepcopy(value)
+            merged[name] = _copy(value)
     return merged
 
 

@@ -82,7 +82,8 @@ class Watch:
         self._namespace = namespace
         self._selector = Selector(query.get("fieldSelector", ""))
         self._sent = int(query.get("resourceVersion") or 0)
-        self._bookmarks = query.get("allowWatchBookmarks") == "true"
+        #: Whether bookmarks are sent, as the client has asked.
+        self.bookmarks = query.get("allowWatchBookmarks") == "true"
         self._ends_s = float(query.get("timeoutSeconds") or 1800)
         self._wake = asyncio.Event()
         self._ended = False
@@ -104,7 +105,7 @@ class Watch:
                 async with asyncio.timeout_at(min(end, bookmark)):
                     await self._wake.wait()
             except TimeoutError:
-                if self.live and self._bookmarks and not self._early:
+                if self.live and self.bookmarks and not self._early:
                     await self.bookmark()
                 bookmark = loop.time() + BOOKMARK_PERIOD_S
                 if loop.time() >= end:

@@ -35,12 +35,14 @@ class Loop(asyncio.BaseEventLoop):
 
     def __init__(self) -> None:
         super().__init__()
-        #: Steps taken so far: how much work a run was.
+        #: Steps taken so far: how much work a run was, and how much it may be.
         self.steps = 0
+        self.steps_max = 1_000_000
         self._elapsed = 0.0
         self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
         self._serials = itertools.count()
         self._frozen: dict[str, list[asyncio.Handle]] = {}
+        self._tasks: dict[str, dict[asyncio.Task[Any], None]] = {}
 
     def time(self) -> float:
         """Seconds that were waited for or spent so far."""
@@ -60,6 +62,10 @@ class Loop(asyncio.BaseEventLoop):
         """Let it go on."""
         self._ready.extend(self._frozen.pop(process, ()))
 
+    def tasks_of(self, process: str) -> list[asyncio.Task[Any]]:
+        """Its tasks that have not ended, oldest first."""
+        return list(self._tasks.get(process, ()))
+
     # ── the base's own hooks ───────────────────────────────────────────────────────────────────────────────────────
 
     def call_at(  # type: ignore[override]  # the base's is typed with a pack of arguments
@@ -74,6 +80,20 @@ class Loop(asyncio.BaseEventLoop):
         heapq.heappush(self._timers, (when, next(self._serials), timer))
         return timer
 
+    def create_task(
+        self,
+        coro: Coroutine[Any, Any, Result],  # type: ignore[override]  # the base takes generators, too
+        *,
+        name: object = None,
+        context: contextvars.Context | None = None,
+    ) -> asyncio.Task[Result]:
+        """As the base does, and remember whose it is."""
+        task: asyncio.Task[Result] = super().create_task(coro, name=name, context=context)
+        mine = self._tasks.setdefault(PROCESS.get() if context is None else context.get(PROCESS, ""), {})
+        mine[task] = None
+        task.add_done_callback(mine.pop)
+        return task
+
     def _run_once(self) -> None:
         while self._timers and self._timers[0][2].cancelled():
             heapq.heappop(self._timers)
@@ -83,6 +103,9 @@ class Loop(asyncio.BaseEventLoop):
             self._elapsed = max(self._elapsed, self._timers[0][0])
         while self._timers and self._timers[0][0] <= self._elapsed:
             self._ready.append(heapq.heappop(self._timers)[2])
+        if self.steps > self.steps_max:
+            self.steps_max *= 2
+            raise RuntimeError(f"the simulation goes on for ever, at {self._elapsed} s")
         for _ in range(len(self._ready)):
             handle = self._ready.popleft()
             if handle.cancelled():

@@ -97,6 +97,13 @@ class Server(serving.Server):
         if tasks:
             await asyncio.wait(tasks)
 
+    def sever(self, sender: str) -> None:
+        """Break all connections of one client, as when its process dies; what has arrived is carried out."""
+        for connection in list(self._connections):
+            if connection.request.sender == sender:
+                connection.leave()
+                connection.abort()
+
     def client(self, *, token: str = "", sender: str = "", connections_max: int = clients.CONNECTIONS_MAX) -> Client:
         """A client of this server, to be entered; `sender` is its name in the record of requests."""
 

@@ -91,9 +91,11 @@ class Judge:
             if not isinstance(known, pods.Pod) or known.uid != order.pod.uid or known.node:
                 # Gone, or told: then it is among the vertices.
                 del self.orders[key]
-            elif key != pod.key and order.node in cluster.machines:
-                cluster.machines[order.node].pods.append((known, ()))
+            elif key != pod.key:
+                # It has room now, wherever some is kept for it.
                 cluster.nominated = [each for each in cluster.nominated if each.key != key]
+                if order.node in cluster.machines:
+                    cluster.machines[order.node].pods.append((known, ()))
         return cluster
 
 

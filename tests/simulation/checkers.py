@@ -235,7 +235,6 @@ def at_rest(
         ("orders", len(parts.dispatcher)),
         ("tries", len(program.loop._tries)),
         ("patches in the inbox", len(parts.inbox)),
-        ("conditions unwritten", len(parts.conditions._outlet)),
     ):
         if count:
             failures.add(f"at rest there are {count} {name}")

@@ -9,12 +9,14 @@ from __future__ import annotations
 import argparse
 import collections
 import concurrent.futures
+import contextlib
+import functools
 import multiprocessing
 import os
 import sys
 import time
 
-from tests.simulation import runs
+from tests.simulation import mutations, runs
 
 COMMAND = "python -m tests.simulation"
 
@@ -27,14 +29,22 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: one a core)")
     parser.add_argument("--seed", type=int, help="this seed alone")
     parser.add_argument("--trace", action="store_true", help="with --seed: print all that happened")
+    parser.add_argument("--broken", choices=sorted(mutations.BY_NAME), help="break the scheduler in this way")
+    parser.add_argument(
+        "--mutations", action="store_true", help="break the scheduler in every way, and tell which seed sees it"
+    )
     options = parser.parse_args(arguments)
+    seeds = range(options.first, options.first + options.seeds)
+    if options.mutations:
+        return _mutations(seeds, jobs=options.jobs)
     if options.seed is not None:
-        return _one(options.seed, trace=options.trace)
-    return _many(range(options.first, options.first + options.seeds), jobs=options.jobs)
+        return _one(options.seed, trace=options.trace, broken=options.broken or "")
+    return _many(seeds, jobs=options.jobs)
 
 
-def _one(seed: int, *, trace: bool) -> int:
-    result = runs.simulate(seed)
+def _one(seed: int, *, trace: bool, broken: str) -> int:
+    with mutations.BY_NAME[broken].patch() if broken else contextlib.nullcontext():
+        result = runs.simulate(seed)
     if trace:
         _say("\n".join(result.trace.lines))
     _say(
@@ -52,8 +62,7 @@ def _many(seeds: range, *, jobs: int) -> int:
     seen: collections.Counter[str] = collections.Counter()
     virtual_s, calls, busiest = 0.0, 0, 0
     show = sys.stderr.isatty()
-    context = multiprocessing.get_context("spawn")
-    with concurrent.futures.ProcessPoolExecutor(max_workers=jobs, mp_context=context) as pool:
+    with _pool(jobs) as pool:
         for number, found in enumerate(pool.map(runs.summary, seeds, chunksize=4), start=1):
             virtual_s, calls, busiest = virtual_s + found.seconds, calls + found.calls, max(busiest, found.busiest)
             seen.update(found.seen)
@@ -74,6 +83,23 @@ def _many(seeds: range, *, jobs: int) -> int:
         f" (at most {busiest} a minute) in {time.monotonic() - began:.0f} s"
     )
     return 1 if failing else 0
+
+
+def _mutations(seeds: range, *, jobs: int) -> int:
+    """Find the first seed that sees each breakage; exit code 1 when none of these sees one of them."""
+    unseen = 0
+    with _pool(jobs) as pool:
+        found = pool.map(functools.partial(mutations.first_seed, seeds=seeds), sorted(mutations.BY_NAME))
+        for name, (seed, failure) in zip(sorted(mutations.BY_NAME), found, strict=True):
+            unseen += seed is None
+            told = "no seed sees it" if seed is None else f"seed {seed}: {failure}"
+            _say(f"{name} ({mutations.BY_NAME[name].wrong}): {told}")
+    return 1 if unseen else 0
+
+
+def _pool(jobs: int) -> concurrent.futures.ProcessPoolExecutor:
+    context = multiprocessing.get_context("spawn")
+    return concurrent.futures.ProcessPoolExecutor(max_workers=jobs, mp_context=context)
 
 
 def _say(line: str) -> None:

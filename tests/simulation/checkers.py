@@ -6,11 +6,12 @@ Comes in: what the server carries out, what a scheduler decides and believes, an
 
 What is checked, and when:
 
-- when a scheduler decides (`Judge.decided`): by what its watches have told it, with its own orders that are out counted
-  in, the node takes the pod. So it never over-commits by its own doing, nor breaks any rule; what somebody else did and
-  no watch has told yet is a race that no scheduler can win.
+- when a scheduler decides, and before each call (`Judge.decided`): by what its watches have told it, with its own
+  orders that are out counted in, the node takes the pod. So it never over-commits by its own doing, nor breaks any
+  rule; what somebody else did and no watch has told yet is a race that no scheduler can win.
 - when the server binds (`Ledger.bound`): the pod was bound nowhere; the order is one that is still out, for this node;
-  on a node that nobody else has touched there is room, whatever anybody believed.
+  on a node that nobody else has touched there is room, whatever anybody believed. One replica leads at most, and no
+  process says that a pod waits which it has bound.
 - at rest (`at_rest`): every pod of ours is bound, or waits with a reason, and the plain rules find no node for it; the
   graph is what the server has; nothing is promised, ordered or queued that is not there.
 - at the end: no task is left, nothing was logged as an error, and no minute had more calls than it may.
@@ -20,7 +21,7 @@ from __future__ import annotations
 
 import collections
 import typing
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -55,14 +56,23 @@ class Judge:
     """Looks over the shoulder of one process of a scheduler."""
 
     def __init__(self, program: wiring.Program, settings: profile.Profile, failures: Failures) -> None:
+        self._program = program
         self._store = program.parts.store
         self._settings = settings
         self._failures = failures
         #: Orders that are out, or whose success no watch has told yet.
         self.orders: dict[keys.VertexKey, bind.Order] = {}
+        #: Uids of pods whose order was given up with the lease.
+        self.given_up: set[str] = set()
+        self._bound: set[bind.Order] = set()
+
+    @property
+    def leads(self) -> bool:
+        """Whether this process may write."""
+        return self._program.elector is None or self._program.elector.leading
 
     def decided(self, order: bind.Order) -> None:
-        """The scheduler wants the pod bound there."""
+        """The scheduler wants the pod bound there, or is about to ask for it."""
         cluster = self._cluster(order.pod)
         machine = cluster.machines.get(order.node)
         if machine is None:
@@ -79,8 +89,20 @@ class Judge:
     def ended(self, outcomes: Iterable[bind.Outcome]) -> None:
         """The scheduler knows what became of these."""
         for outcome in outcomes:
-            if outcome.end is not bind.End.BOUND:
+            if outcome.end in bind.PLACED:
+                self._bound.add(outcome.order)
+            else:
                 self.orders.pop(outcome.order.pod.key, None)
+
+    def abandoned(self, orders: Iterable[bind.Order]) -> None:
+        """Another replica leads, or may: these may still take effect, or not."""
+        for order in orders:
+            self.orders.pop(order.pod.key, None)
+            self.given_up.add(order.pod.uid)
+
+    def rolled_back(self) -> None:
+        """The server has forgotten what it answered."""
+        self.orders = {key: order for key, order in self.orders.items() if order not in self._bound}
 
     def _cluster(self, pod: pods.Pod) -> plain_cluster.Cluster:
         """What the scheduler has been told, and what it has ordered itself."""
@@ -110,8 +132,7 @@ class Ledger:
         self._calls: collections.Counter[tuple[str, int]] = collections.Counter()
         #: Nodes on which more may be than fits, and no scheduler of ours is to blame.
         self._excused: set[str] = set()
-        #: Uids of pods that somebody else has placed.
-        self.theirs: set[str] = set()
+        self._binders: dict[str, str] = {}
 
     def changed(self, change: storage.Change) -> None:
         """The server has taken a change, whoever made it."""
@@ -125,10 +146,29 @@ class Ledger:
             if was not in {"", now}:
                 self._failures.add(f"{change.key.name} moved from {was} to {now}")
 
-    def placed_by_others(self, pod: storage.Object, node: str) -> None:
+    def placed_by_others(self, node: str) -> None:
         """Somebody else has put a pod there."""
         self._excused.add(node)
-        self.theirs.add(pod["metadata"]["uid"])
+
+    def told(self, key: storage.Key, sender: str) -> None:
+        """A scheduler of ours writes why a pod waits: not over a binding of its own."""
+        pod = self._storage.get(key)
+        if pod["spec"].get("nodeName") and self._binders.get(pod["metadata"]["uid"]) == sender:
+            self._failures.add(f"{key.name} was bound by {sender}, which says now that it waits")
+
+    def led(self, judges: Mapping[str, Judge]) -> None:
+        """A scheduler of ours writes: one of them leads at most."""
+        leaders = [sender for sender, judge in judges.items() if judge.leads]
+        if len(leaders) > 1:
+            self._failures.add(f"more than one leads: {leaders}")
+
+    def rolled_back(self) -> None:
+        """The server has gone back to a backup: what it bound since then it never did, and anybody may be misled."""
+        pods_there = self._storage.items(serving.PODS)
+        self._nodes = {pod["metadata"]["uid"]: pod["spec"].get("nodeName", "") for pod in pods_there}
+        self._nodes = {uid: node for uid, node in self._nodes.items() if node}
+        self._asked.clear()
+        self._excused.update(item["metadata"]["name"] for item in self._storage.items(serving.NODES))
 
     def bound(self, key: storage.Key, node: str, sender: str, judge: Judge | None) -> None:
         """The server has bound a pod for a scheduler of ours; `judge` is None when that process has died since."""
@@ -137,8 +177,9 @@ class Ledger:
         first = self._nodes.setdefault(uid, node)
         if first != node:
             self._failures.add(f"{name} is bound to {node}, and was to {first}")
-        if judge is None:
-            # Sent before its death: whoever came after could not know.
+        self._binders[uid] = sender
+        if judge is None or uid in judge.given_up:
+            # Sent before its death, or under a lease that is over: whoever came after could not know.
             self._excused.add(node)
         else:
             order = judge.orders.get(keys.pod_key(key.namespace, key.name))
@@ -198,13 +239,8 @@ def at_rest(
     stored: storage.Storage,
     settings: profile.Profile,
     failures: Failures,
-    *,
-    theirs: set[str],
 ) -> None:
-    """Nothing is going on any more: everything must be as it should be.
-
-    Pods that others placed (`theirs`) may still be told that they wait: our word may have arrived after their deed.
-    """
+    """Nothing is going on any more: everything must be as it should be."""
     vertices = content(stored)
     parts = program.parts
     _require_same(parts.store, vertices, failures)
@@ -217,10 +253,7 @@ def at_rest(
             continue
         item = stored.get(storage.Key(serving.PODS, pod.namespace, pod.name))
         told = _condition(item)
-        if pod.node:
-            if told is not None and told["status"] == "False" and pod.uid not in theirs:
-                failures.add(f"{pod.full_name} runs on {pod.node} and is told: {told['message']}")
-        elif not pod.deleting:
+        if not pod.node and not pod.deleting:
             waiting.add(key)
             if pod.gates:
                 continue

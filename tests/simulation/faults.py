@@ -14,7 +14,7 @@ import asyncio
 import dataclasses
 import random
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol
 
 from graphsched.action import conditions
@@ -25,6 +25,7 @@ BINDING = r".*/pods/[^/]+/binding"
 POD = r".*/pods/[^/]+"
 STATUS = r".*/pods/[^/]+/status"
 LISTS = r"/apis?/(v1|[^/]+/v1)/[a-z]+"
+LEASES = r".*/leases(/.*)?"
 EVENTS = r".*/events(/.*)?"
 CALLS = {
     # A condition that is forbidden is not written, and nothing would write it later.
@@ -32,6 +33,7 @@ CALLS = {
     "read": ("GET", POD, (401, 403, 429, 500, 503, 504)),
     "status": ("PATCH", STATUS, (429, 500, 503, 504)),
     "follow": ("GET", LISTS, (401, 403, 410, 429, 500, 503, 504)),
+    "lease": ("*", LEASES, (401, 403, 409, 429, 500, 503, 504)),
     "event": ("*", EVENTS, (403, 429, 500, 503)),
 }
 REASONS = {401: "Unauthorized", 403: "Forbidden", 409: "Conflict", 410: "Expired", 429: "TooManyRequests"}
@@ -107,8 +109,12 @@ class Victim(Protocol):
         """End in good order, and begin again."""
         ...
 
-    async def freeze(self, seconds: float) -> None:
+    def freeze(self, seconds: float) -> None:
         """Stand still."""
+        ...
+
+    def thaw(self) -> None:
+        """Go on."""
         ...
 
     def shift(self, seconds: float) -> None:
@@ -120,13 +126,21 @@ class Trouble:
     """Makes it."""
 
     def __init__(
-        self, server: memory.Server, weather: Weather, victims: list[Victim], rng: random.Random, trace: traces.Trace
+        self,
+        server: memory.Server,
+        weather: Weather,
+        victims: Sequence[Victim],
+        rng: random.Random,
+        trace: traces.Trace,
+        *,
+        on_rollback: Callable[[], None],
     ) -> None:
         self._server = server
         self._weather = weather
         self._victims = victims
         self._rng = rng
         self._trace = trace
+        self._on_rollback = on_rollback
         self._backup: storage.Snapshot | None = None
         kinds: list[Callable[[], Awaitable[None]]] = [self.spell, self.cut, self.stall, self.error, self.compact]
         kinds += [self.blind, self.lag, self.outage, self.crash, self.restart, self.freeze, self.shift]
@@ -138,11 +152,12 @@ class Trouble:
         """Do something bad."""
         await self._rng.choice(self._kinds)()
 
-    async def clear(self) -> None:
+    def clear(self) -> None:
         """No more of it."""
         self._weather.clear()
-        if not self._server.up:
-            self._server.start()
+        self._server.start()
+        for victim in self._victims:
+            victim.thaw()
 
     def _say(self, what: str) -> None:
         self._trace.add("fault", what)
@@ -239,7 +254,20 @@ class Trouble:
         seconds = self._rng.choice((0.1, 3.0, 20.0, 90.0))
         self._say(f"the server is down for {seconds:g} s")
         await self._server.stop()
-        await asyncio.sleep(seconds)
+        asyncio.get_running_loop().call_later(seconds, self._server.start)
+
+    async def rollback(self) -> None:
+        """A backup is made; the next time the server comes back with it, and what was since then never happened."""
+        if self._backup is None:
+            self._say("makes a backup")
+            self._backup = self._server.storage.snapshot()
+            return
+        self._say("the server comes back with its backup")
+        await self._server.stop()
+        await asyncio.sleep(1.0)
+        self._server.storage.restore(self._backup)
+        self._backup = None
+        self._on_rollback()
         self._server.start()
 
     async def crash(self) -> None:
@@ -256,7 +284,7 @@ class Trouble:
         """The scheduler stands still, longer than some of its deadlines."""
         seconds = self._rng.choice((0.5, 8.0, 45.0))
         self._say(f"SIGSTOP for {seconds:g} s")
-        await self._rng.choice(self._victims).freeze(seconds)
+        self._rng.choice(self._victims).freeze(seconds)
 
     async def shift(self) -> None:
         """The wall clock jumps."""

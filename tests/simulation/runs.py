@@ -21,18 +21,31 @@ import typing
 import warnings
 from collections.abc import Mapping
 
-from graphsched.app import run as running, settings as configuration, wiring
+import msgspec
+
+from graphsched.action import bind
+from graphsched.app import election, run as running, settings as configuration, wiring
 from tests.fakes import serving, storage
 from tests.simulation import checkers, faults, loop as loops, memory, traces, world as worlds
 
 STEPS = 60
 PAUSES_S = (0.0, 0.001, 0.01, 0.3, 0.3, 2.0, 8.0)
 #: A silent watch is given up after 150 s; lists, bindings and credentials are tried again within another minute or two.
-QUIET_S = 400.0
-#: With no fault left, news wake who they help within a second or a penalty.
-PEACE_S = 30.0
+QUIET_S = 300.0
+#: With no fault left, news wake who they help within a second or a penalty; pods that admission refused have the
+#: longest, twice in a row at most.
+REFUSED_S = 60.0
+PEACE_S = 30.0 + 2 * REFUSED_S
 #: How long a process has to end in good order before it is an error.
 ENDING_S = 60.0
+
+
+ELECTIONS = (
+    election.LeaderElectionSettings(enabled=False),
+    election.LeaderElectionSettings(enabled=False),
+    election.LeaderElectionSettings(),
+    election.LeaderElectionSettings(lease_seconds=4, renew_seconds=3.0, retry_seconds=1.0),
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,6 +75,14 @@ class Summary:
     seen: Mapping[str, int]
 
 
+def failures(seed: int) -> tuple[str, ...]:
+    """What does not hold in the seed's world; a simulation that breaks down is a failure as well."""
+    try:
+        return simulate(seed).failures
+    except Exception as error:  # noqa: BLE001  whatever a broken scheduler does
+        return (repr(error),)
+
+
 def summary(seed: int) -> Summary:
     """Run the seed's world, and keep little of it."""
     result = simulate(seed)
@@ -89,6 +110,12 @@ class Server(memory.Server):
         self._by_us = False
         self.on_end = self._ended
 
+    def rolled_back(self) -> None:
+        """What was since the backup never happened."""
+        self.ledger.rolled_back()
+        for judge in self.judges.values():
+            judge.rolled_back()
+
     def _changed(self) -> None:
         change = self.storage.history[-1]
         self.ledger.changed(change)
@@ -96,14 +123,18 @@ class Server(memory.Server):
             was = "" if change.before is None else change.before["spec"].get("nodeName", "")
             node = change.after["spec"].get("nodeName", "")
             if node != was:
-                self.ledger.placed_by_others(change.after, node)
+                self.ledger.placed_by_others(node)
         super()._changed()
 
     def _answer(self, request: serving.Request) -> serving.Answer:
+        if request.path.endswith("/status") and request.method == "PATCH":
+            answer = super()._answer(request)
+            self.ledger.told(_pod(request.path), request.sender)
+            return answer
         if request.method != "POST" or not request.path.endswith("/binding"):
             return super()._answer(request)
-        _, _, _, _, namespace, _, name, _ = request.path.split("/")
-        key = storage.Key(serving.PODS, namespace, name)
+        key = _pod(request.path)
+        self.ledger.led(self.judges)
         uid, node = request.body["metadata"]["uid"], request.body["target"]["name"]
         self.ledger.asked(key, uid, node, request.sender)
         self._admit(key, uid)
@@ -112,7 +143,7 @@ class Server(memory.Server):
             answer = super()._answer(request)
         finally:
             self._by_us = False
-        self._trace.add("server", f"binds {namespace}/{name} to {node} for {request.sender}")
+        self._trace.add("server", f"binds {key.namespace}/{key.name} to {node} for {request.sender}")
         self.ledger.bound(key, node, request.sender, self.judges.get(request.sender))
         return answer
 
@@ -133,11 +164,24 @@ class Server(memory.Server):
         )
 
 
+def _pod(path: str) -> storage.Key:
+    """The pod that the path of one of its parts names."""
+    _, _, _, _, namespace, _, name, _ = path.split("/")
+    return storage.Key(serving.PODS, namespace, name)
+
+
 class Replica:
     """A scheduler that is started again whenever it ends; a `faults.Victim`."""
 
     def __init__(
-        self, name: str, server: Server, rng: random.Random, failures: checkers.Failures, trace: traces.Trace
+        self,
+        name: str,
+        server: Server,
+        rng: random.Random,
+        failures: checkers.Failures,
+        trace: traces.Trace,
+        *,
+        elects: election.LeaderElectionSettings,
     ) -> None:
         self._name = name
         self._server = server
@@ -146,12 +190,13 @@ class Replica:
         self._trace = trace
         self._number = 0
         self._loop = typing.cast("loops.Loop", asyncio.get_running_loop())
+        self._elects = elects
         self._clock = loops.Clock(self._loop, cost_s=rng.choice((0.0, 0.00001, 0.0005)))
         self._settings = configuration.Settings(
             client=configuration.ClientSettings(timeout_seconds=rng.choice((5.0, 30.0))),
             binding=configuration.BindingSettings(concurrency=rng.choice((1, 4, 32))),
             # Leftovers are not tried again here: only the right event wakes a pod.
-            queue=configuration.QueueSettings(max_unschedulable_seconds=1e9, max_refused_backoff_seconds=60.0),
+            queue=configuration.QueueSettings(max_unschedulable_seconds=1e9, max_refused_backoff_seconds=REFUSED_S),
             log=configuration.LogSettings(level=rng.choice(("info", "debug"))),
         )
         self._stopping = asyncio.Event()
@@ -164,14 +209,11 @@ class Replica:
         """Name of the present process."""
         return f"{self._name}.{self._number}"
 
-    @property
-    def settings(self) -> configuration.Settings:
-        """What it runs with."""
-        return self._settings
-
     def start(self) -> None:
         """Begin."""
         self._number += 1
+        elects = msgspec.structs.replace(self._elects, identity=self.process)
+        self._settings = msgspec.structs.replace(self._settings, leader_election=elects)
         self._stopping = asyncio.Event()
         context = contextvars.copy_context()
         context.run(loops.PROCESS.set, self.process)
@@ -193,13 +235,27 @@ class Replica:
         judge = checkers.Judge(program, self._settings.decider, self._failures)
         self._server.judges[self.process] = judge
         process, dispatcher, past = self.process, program.parts.dispatcher, program.loop._past
-        submit, fetch, add = dispatcher.submit, dispatcher.fetch, past.add
+        submit, fetch, add, abandon = dispatcher.submit, dispatcher.fetch, past.add, dispatcher.abandon
 
-        def submitted(order: typing.Any) -> None:
+        def submitted(order: bind.Order) -> None:
+            look = order.look
+
+            def looked(order: bind.Order, *, pinned: bool) -> bool:
+                goes = look(order, pinned=pinned)
+                if goes and order.seen is None:
+                    judge.decided(order)
+                return goes
+
+            order.look = looked
             judge.decided(order)
             submit(order)
 
-        def fetched() -> typing.Any:
+        def abandoned() -> list[bind.Order]:
+            orders = abandon()
+            judge.abandoned(orders)
+            return orders
+
+        def fetched() -> list[bind.Outcome]:
             outcomes = fetch()
             for outcome in outcomes:
                 order = outcome.order
@@ -214,7 +270,7 @@ class Replica:
             return entry
 
         hooks: Mapping[object, Mapping[str, object]] = {
-            dispatcher: {"submit": submitted, "fetch": fetched},
+            dispatcher: {"submit": submitted, "fetch": fetched, "abandon": abandoned},
             past: {"add": added},
         }
         for owner, each in hooks.items():
@@ -256,15 +312,31 @@ class Replica:
         if left:
             self._failures.add(f"{self.process} leaves tasks behind: {left}")
 
-    async def freeze(self, seconds: float) -> None:
-        """Stand still."""
+    def freeze(self, seconds: float) -> None:
+        """Stand still, while the world goes on."""
         self._loop.freeze(self.process)
-        await asyncio.sleep(seconds)
+        self._loop.call_later(seconds, self._loop.thaw, self.process)
+
+    def thaw(self) -> None:
+        """Go on."""
         self._loop.thaw(self.process)
 
     def shift(self, seconds: float) -> None:
         """Have the wall clock jump."""
         self._clock.shift_s += seconds
+
+    @property
+    def leads(self) -> bool:
+        """Whether it decides."""
+        return self.program is not None and (self.program.elector is None or self.program.elector.leading)
+
+    def require_rest(self) -> None:
+        """It is alive, and everything is as it should be."""
+        self.require_alive()
+        if self.program is None:
+            self._failures.add(f"{self.process} has not begun")
+            return
+        checkers.at_rest(self.program, self._server.storage, self._settings.decider, self._failures)
 
     def require_alive(self, *, ended: bool = False) -> None:
         """It has not died by itself."""
@@ -308,16 +380,18 @@ def simulate(seed: int) -> Result:
 
 async def _scenario(seed: int, trace: traces.Trace, failures: checkers.Failures) -> Server:
     # Every part has dice of its own, so that one that throws once more does not change all others.
-    dice = {name: random.Random(f"{seed}/{name}") for name in ("course", "world", "weather", "trouble", "replica")}
-    weather = faults.Weather(dice["weather"])
+    dice = {name: random.Random(f"{seed}/{name}") for name in ("course", "world", "weather", "trouble", "s1", "s2")}
+    weather, course = faults.Weather(dice["weather"]), dice["course"]
     server = Server(weather, failures, trace)
     world = worlds.World(server.storage, dice["world"], trace)
+    elects = course.choice(ELECTIONS)
+    names = ("s1", "s2") if elects.enabled else ("s1",)
     async with server:
         world.populate()
-        replica = Replica("s1", server, dice["replica"], failures, trace)
-        replica.start()
-        trouble = faults.Trouble(server, weather, [replica], dice["trouble"], trace)
-        course = dice["course"]
+        replicas = [Replica(name, server, dice[name], failures, trace, elects=elects) for name in names]
+        for replica in replicas:
+            replica.start()
+        trouble = faults.Trouble(server, weather, replicas, dice["trouble"], trace, on_rollback=server.rolled_back)
         bad = course.choice((0.1, 0.3, 0.5))
         for _ in range(STEPS):
             if course.random() < bad:
@@ -325,7 +399,7 @@ async def _scenario(seed: int, trace: traces.Trace, failures: checkers.Failures)
             else:
                 world.step()
             await asyncio.sleep(course.choice(PAUSES_S))
-        await trouble.clear()
+        trouble.clear()
         trace.add("sim", "all faults are over")
         world.settle()
         await asyncio.sleep(QUIET_S)
@@ -335,13 +409,13 @@ async def _scenario(seed: int, trace: traces.Trace, failures: checkers.Failures)
             await asyncio.sleep(course.choice(PAUSES_S))
         world.settle()
         await asyncio.sleep(PEACE_S)
-        # Penalties of pods that admission refused are the longest.
-        await asyncio.sleep(2 * replica.settings.queue.max_refused_backoff_seconds)
-        replica.require_alive()
-        if replica.program is not None:
-            decider = replica.settings.decider
-            checkers.at_rest(replica.program, server.storage, decider, failures, theirs=server.ledger.theirs)
-        await replica.stop()
+        for replica in replicas:
+            replica.require_rest()
+        leading = [replica.process for replica in replicas if replica.leads]
+        if len(leading) != 1:
+            failures.add(f"at rest these lead: {leading}")
+        for replica in replicas:
+            await replica.stop()
     return server
 
 

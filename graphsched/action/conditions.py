@@ -4,7 +4,9 @@ Comes in: a pod that found no node and the text that `explain` made. Goes out: a
 anything new. When a node is found nothing is written: the API server sets the condition to True with the binding.
 
 Invariants: no patch goes out for a pod whose binding does (the loop discards what waits, and a binding waits for what
-is under way), as a late one would call a running pod unscheduled; the UID is a precondition.
+is under way), as a late one would call a running pod unscheduled. A server may carry out a patch long after we gave up
+waiting for its answer, so each also names the version of the pod that it was written for: a binding makes a new one,
+and the late patch comes to nothing. Where the pod has changed otherwise it is read again. The UID is a precondition.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ import msgspec
 
 from graphsched.action import calls, outlet
 from graphsched.base.kit import clock as clocks
-from graphsched.base.values import keys, pods
+from graphsched.base.kube import wire
+from graphsched.base.values import errors, keys, pods
 
 UNSCHEDULABLE = "Unschedulable"
 SCHEDULER_ERROR = "SchedulerError"
@@ -27,6 +30,20 @@ LENGTH_MAX = 50_000
 """Pods that may wait to be told; about 1 kB each."""
 WORKERS = 4
 DEADLINE_S = 10.0
+READS_MAX = 3
+"""So often a pod is read again that others change at the same time; then its condition is said with the next try."""
+
+
+class _Assignment(wire.Body, frozen=True, gc=False):
+    node_name: str = ""
+
+
+class _Pod(wire.Body, frozen=True, gc=False):
+    metadata: wire.Metadata = wire.Metadata()
+    spec: _Assignment = _Assignment()
+
+
+_read = wire.Codec("Pod", _Pod)
 
 
 class Condition(msgspec.Struct, frozen=True, gc=False):
@@ -55,10 +72,22 @@ class Conditions:
         rate: outlet.Rate,
         clock: clocks.Clock,
         rng: random.Random,
+        version: Callable[[keys.VertexKey, str], str],
         on_end: Callable[[str], None],
     ) -> None:
-        """Prepare; `run` does the work. `on_end` hears of `written`, `unchanged`, `moot`, `failed` and `dropped`."""
+        """Prepare; `run` does the work.
+
+        Args:
+            client: Makes the calls.
+            rate: How fast.
+            clock: Tells since when a condition holds.
+            rng: For the jitter of retries.
+            version: The resourceVersion of the pod of this key and UID as the watch last showed it; empty when it is
+                not known, and the pod is read.
+            on_end: Hears of `written`, `unchanged`, `moot`, `failed` and `dropped`.
+        """
         self._client = client
+        self._version = version
         self._clock = clock
         self._on_end = on_end
         self._said: dict[keys.VertexKey, Condition] = {}
@@ -109,9 +138,38 @@ class Conditions:
         return await self._outlet.flush(deadline_s=deadline_s)
 
     async def _send(self, _key: keys.VertexKey, condition: Condition) -> None:
-        await self._client.patch(
-            calls.pod_path(condition.pod, "status"), body(condition), kind="strategic-merge", deadline_s=DEADLINE_S
-        )
+        pod = condition.pod
+        version = self._version(pod.key, pod.uid) or await self._read(pod)
+        for reads in range(READS_MAX + 1):
+            try:
+                await self._client.patch(
+                    calls.pod_path(pod, "status"),
+                    body(condition, version),
+                    kind="strategic-merge",
+                    deadline_s=DEADLINE_S,
+                )
+            except errors.ConflictError:
+                if reads == READS_MAX:
+                    raise
+                version = await self._read(pod)
+            else:
+                return
+
+    async def _read(self, pod: pods.Pod) -> str:
+        """The pod's present version.
+
+        Raises:
+            ConflictError: It needs no condition: it is bound, or another pod has its name.
+            ClusterError: It can not be read.
+        """
+        raw = await self._client.get(calls.pod_path(pod), deadline_s=DEADLINE_S)
+        try:
+            found = _read.decode(raw)
+        except errors.InputError as error:
+            raise errors.UnreachableError(f"GET {calls.pod_path(pod)}: {error}", reason="Garbled") from error
+        if found.metadata.uid != pod.uid or found.spec.node_name:
+            raise errors.ConflictError(f"{pod.full_name} waits no more", status=409, reason="Conflict")
+        return found.metadata.resource_version
 
     def _ended(self, key: keys.VertexKey, condition: Condition, end: str) -> None:
         if end != "written" and self._said.get(key) is condition:
@@ -120,8 +178,8 @@ class Conditions:
         self._on_end(end)
 
 
-def body(condition: Condition) -> bytes:
-    """The patch as JSON."""
+def body(condition: Condition, version: str) -> bytes:
+    """The patch as JSON, for the pod at this resourceVersion and no other."""
     since = dt.datetime.fromtimestamp(condition.since, dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     entry = {
         "type": "PodScheduled",
@@ -131,4 +189,6 @@ def body(condition: Condition) -> bytes:
         "lastProbeTime": None,
         "lastTransitionTime": since,
     }
-    return msgspec.json.encode({"metadata": {"uid": condition.pod.uid}, "status": {"conditions": [entry]}})
+    return msgspec.json.encode(
+        {"metadata": {"uid": condition.pod.uid, "resourceVersion": version}, "status": {"conditions": [entry]}}
+    )

@@ -274,7 +274,7 @@ class Auditor:
         """Have a resource listed and sent anew, and wait until the graph holds it."""
         source.resync(reason)
         end = self._clock.monotonic() + SETTLE_S
-        while not (source.settled and self._comparer.in_step(source)):
+        while not (source.settled and comparing.in_step(self._parts.store, source)):
             if self._clock.monotonic() >= end:
                 report.problem = report.problem or f"{source.resource.name}: not listed anew within {SETTLE_S:.0f} s"
                 return

@@ -99,6 +99,14 @@ def judge(sight: Sight, have: delta.Vertex | None, known: reflector.Known | None
     return Verdict.UNSURE if known is None else Verdict.WRONG
 
 
+def in_step(store: stores.Store, source: Source) -> bool:
+    """Whether the graph holds all that the reflector has sent."""
+    sent, position = source.sent, store.streams.position(source.sent.source)
+    if not sent.sequence:
+        return True
+    return position is not None and (position.epoch, position.sequence) == (sent.epoch, sent.sequence)
+
+
 class WentBackError(errors.GraphschedError):
     """The API server's list is of a version before the watch's place: its database is an older one."""
 
@@ -166,13 +174,6 @@ class Comparer:
         read = {key: await self._look_at(source, key) for key in wanted}
         return {key: sight for key, sight in read.items() if sight is not None}
 
-    def in_step(self, source: Source) -> bool:
-        """Whether the graph holds all that the reflector has sent."""
-        sent, position = source.sent, self._store.streams.position(source.sent.source)
-        if not sent.sequence:
-            return True
-        return position is not None and (position.epoch, position.sequence) == (sent.epoch, sent.sequence)
-
     async def _first_sight(self, source: Source, each: Callable[[delta.Vertex], None]) -> dict[keys.VertexKey, Sight]:
         place, at = source.version, ""
         seen: set[keys.VertexKey] = set()
@@ -212,7 +213,7 @@ class Comparer:
         waiting, unsure = dict(sights), {}
         end = self._clock.monotonic() + SAY_S
         while waiting:
-            if self.in_step(source):
+            if in_step(self._store, source):
                 for key, sight in list(waiting.items()):
                     verdict = judge(sight, self._store.vertex(key), source.known(key), source.version)
                     if verdict is Verdict.EARLY:

@@ -23,6 +23,7 @@ from graphsched.app import (
     strategies,
 )
 from graphsched.base.kit import clock as clocks
+from graphsched.base.values import keys
 from graphsched.decision import cycle
 from graphsched.graph import store as stores
 from graphsched.observe import metrics as meters
@@ -43,6 +44,7 @@ class Making(typing.NamedTuple):
     meters: meters.Metrics
     clock: clocks.Clock
     rng: random.Random
+    version: Callable[[keys.VertexKey, str], str]
 
     def dispatcher(self, carrier: bind.Carrier) -> dispatch.Dispatcher:
         """Carries out orders by calls."""
@@ -63,6 +65,7 @@ class Making(typing.NamedTuple):
             rate=outlet.Rate(per_second=rate.per_second, burst=rate.burst),
             clock=self.clock,
             rng=self.rng,
+            version=self.version,
             on_end=self.meters.condition,
         )
 

@@ -12,7 +12,7 @@ import logging
 import platform
 import random
 import uuid
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import graphsched
@@ -39,6 +39,7 @@ from graphsched.app import (
 )
 from graphsched.base.kit import clock as clocks
 from graphsched.base.kube import client as clients, credentials, leases
+from graphsched.base.values import keys
 from graphsched.decision import cycle
 from graphsched.explain import history
 from graphsched.graph import store as stores
@@ -106,13 +107,7 @@ def client(settings: configuration.Settings, keeper: credentials.Keeper) -> clie
     )
 
 
-def build(
-    settings: configuration.Settings,
-    api: clients.Client,
-    *,
-    clock: clocks.Clock,
-    rng: random.Random,
-) -> Program:
+def build(settings: configuration.Settings, api: clients.Client, *, clock: clocks.Clock, rng: random.Random) -> Program:
     """Make the program.
 
     Args:
@@ -137,9 +132,9 @@ def build(
     elector = _elector(settings, api, inbox, meters, clock=clock, rng=rng)
     writer = api if elector is None else fence.Fence(api, elector.left_s)
     instance = f"{settings.scheduler_name}-{platform.node()}" if elector is None else elector.identity
-    means = modes.means(
-        modes.Making(settings, writer, instance, decider, store, queue, kept, inbox, meters, clock, rng)
-    )
+    version = _version(store, reflectors)
+    making = modes.Making(settings, writer, instance, decider, store, queue, kept, inbox, meters, clock, rng, version)
+    means = modes.means(making)
     parts = intake.Parts(
         store=store,
         inbox=inbox,
@@ -176,6 +171,21 @@ def build(
     return Program(
         loop=loop, parts=parts, reflectors=reflectors, sights=shown, server=serving, auditor=auditor, elector=elector
     )
+
+
+def _version(
+    store: stores.Store, reflectors: tuple[reflector.Reflector[Any], ...]
+) -> Callable[[keys.VertexKey, str], str]:
+    """What tells the version at which a pod waits, empty where the watch has told more than the graph knows yet."""
+    (source,) = (each for each in reflectors if each.resource is resources.PODS)
+
+    def version(key: keys.VertexKey, uid: str) -> str:
+        known, pod = source.known(key), store.pod(key)
+        if known is None or known.uid != uid or pod is None or pod.node or not comparing.in_step(store, source):
+            return ""
+        return known.version
+
+    return version
 
 
 def _seen(

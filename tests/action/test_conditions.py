@@ -14,8 +14,8 @@ STATUS = ".*/status"
 
 
 @contextlib.asynccontextmanager
-async def running() -> AsyncIterator[tuple[apiserver.FakeApiServer, conditions.Conditions, list[str]]]:
-    """A server with the pod `web`, and conditions at work."""
+async def running(*versions: str) -> AsyncIterator[tuple[apiserver.FakeApiServer, conditions.Conditions, list[str]]]:
+    """A server with the pod `web`, and conditions at work, whose watch shows it at the last of these versions."""
     ends: list[str] = []
     async with apiserver.FakeApiServer() as server, server.client() as client:
         server.create(storage.PODS, {"metadata": {"name": "web"}, "spec": {"containers": [{"name": "main"}]}})
@@ -24,6 +24,7 @@ async def running() -> AsyncIterator[tuple[apiserver.FakeApiServer, conditions.C
             rate=outlet.Rate(per_second=100.0, burst=100),
             clock=virtual.LoopClock(),
             rng=random.Random(1),
+            version=lambda _key, _uid: versions[-1] if versions else "",
             on_end=ends.append,
         )
         task = asyncio.create_task(said.run())
@@ -141,3 +142,60 @@ async def test_a_condition_that_failed_beside_a_binding_is_not_written_after_it(
 
         assert "True" == shown(server)["status"]
         assert ["moot"] == ends
+
+
+@virtual.timed
+async def test_a_patch_that_is_carried_out_after_the_binding_comes_to_nothing() -> None:
+    """We gave up waiting, bound the pod, and the server gets round to the patch a minute later."""
+    async with running() as (server, said, ends):
+        server.faults.delay("PATCH", STATUS, 60.0)
+        pod = web(server)
+        said.say(pod, reason=conditions.UNSCHEDULABLE, message="a")
+        await asyncio.sleep(1.0)
+        under_way = said.hold(pod.key)
+        assert under_way is not None
+        await under_way
+        server.storage.bind(storage.Key(storage.PODS, "default", "web"), {"target": {"name": "n1"}})
+        await asyncio.sleep(120.0)
+
+        assert "True" == shown(server)["status"]
+        assert ["moot"] == ends
+        (late,) = server.asked("PATCH", STATUS)
+        assert late.body["metadata"]["resourceVersion"]
+
+
+@virtual.timed
+async def test_a_pod_that_changes_meanwhile_is_read_and_told_all_the_same() -> None:
+    """The version that the watch showed is an old one: one more read, and the condition is there."""
+    async with running("1") as (server, said, ends):
+        said.say(web(server), reason=conditions.UNSCHEDULABLE, message="a")
+        await said.flush(deadline_s=9.0)
+
+        assert ["written"] == ends
+        assert "a" == shown(server)["message"]
+        assert (1, 2) == (len(server.asked("GET", ".*/pods/web")), len(server.asked("PATCH", STATUS)))
+
+
+@virtual.timed
+async def test_a_pod_as_the_watch_shows_it_is_not_read_first() -> None:
+    """One call a condition, as a rule."""
+    async with running("1001") as (server, said, ends):
+        assert "1001" == server.pod("web")["metadata"]["resourceVersion"]
+        said.say(web(server), reason=conditions.UNSCHEDULABLE, message="a")
+        await said.flush(deadline_s=9.0)
+
+        assert ["written"] == ends
+        assert [] == server.asked("GET", ".*/pods/web")
+
+
+@virtual.timed
+async def test_a_pod_that_somebody_bound_is_not_called_unschedulable() -> None:
+    """The patch is refused, the read shows why."""
+    async with running("1001") as (server, said, ends):
+        pod = web(server)
+        server.storage.bind(storage.Key(storage.PODS, "default", "web"), {"target": {"name": "n1"}})
+        said.say(pod, reason=conditions.UNSCHEDULABLE, message="a")
+        await said.flush(deadline_s=9.0)
+
+        assert ["moot"] == ends
+        assert "True" == shown(server)["status"]

@@ -97,6 +97,7 @@ class Advising:
         self._wake = wake
         self._outstanding: dict[keys.VertexKey, Advice] = {}
         self._given_up: dict[keys.VertexKey, Advice] = {}
+        meters.modes.expect_advice()
         meters.refresh_with(self._refresh)
 
     # ── the strategy ───────────────────────────────────────────────────────────────────────────────────────────────

@@ -155,6 +155,7 @@ class Tally:
     def __init__(self, scheduler: str, *, kept: int, meters: modes.Modes) -> None:
         self.scheduler = scheduler
         self._meters = meters
+        meters.expect_comparisons(result.value for result in Result)
         self._results: collections.Counter[Result] = collections.Counter()
         self._not_compared = {"unseen": 0, "gone": 0}
         self._gap_sum = self._gap_most = 0

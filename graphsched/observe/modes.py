@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import prometheus_client
 
@@ -85,6 +85,18 @@ class Modes:
             ),
             1,
         )
+
+    def expect_advice(self) -> None:
+        """Advice will be given: what may become of it reads zero from now on."""
+        for outcome in ("bound", "elsewhere", "gone", "given_up"):
+            self._advice[outcome,].inc(0)
+
+    def expect_comparisons(self, results: Iterable[str]) -> None:
+        """Another scheduler will be compared: each result reads zero from now on."""
+        for result in results:
+            self._compared[result,].inc(0)
+        for reason in ("unseen", "gone"):
+            self._skipped[reason,].inc(0)
 
     def advice(self, outcome: str) -> None:
         """A pod that was tied to a node is bound, elsewhere, gone, or given_up."""

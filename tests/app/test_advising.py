@@ -206,6 +206,24 @@ async def test_advice_of_an_earlier_life_counts() -> None:
 
 
 @virtual.timed
+async def test_a_pod_that_others_tied_to_a_node_counts_there_and_is_not_told_of() -> None:
+    """As pods of DaemonSets are: the other scheduler puts it there or nowhere. One that others gate does not count."""
+    at_n1 = {"key": "metadata.name", "operator": "In", "values": ["n1"]}
+    agent = builders.make_pod("agent").cpu("1").require_nodes(fields=(at_n1,))
+    async with live.scheduler(N1, mode="advise", advise=AdviseSettings(give_up_seconds=60.0)) as it:
+        create(it, agent, builders.make_pod("later").cpu("1").require_nodes(fields=(at_n1,)).gate("wait"))
+        await it.quiet()
+        assert ["pod/default/agent"] == list(it.parts.store.on_node("n1"))
+        create(it, gated("big", "2"))
+        await it.quiet(30.0)
+        assert "" == tied(it, "big")
+
+        await it.until(lambda: tied(it, "big") == "n1")
+        assert 0.0 == series(it, 'graphsched_advice_ended_total{outcome="given_up"}')
+        assert {"big"} == {event["regarding"]["name"] for event in it.server.storage.items(apiserver.EVENTS)}
+
+
+@virtual.timed
 async def test_a_pod_that_somebody_else_let_go_is_theirs() -> None:
     """No patch, no event, and nothing counts."""
     async with live.scheduler(N1, mode="advise") as it:

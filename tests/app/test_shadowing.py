@@ -113,6 +113,7 @@ async def test_a_lower_score_is_told_with_both_scores() -> None:
         assert (found.gap, found.gap) == (report(it).gap_sum, report(it).gap_most)
         text = it.parts.meters.render().decode()
         assert 'graphsched_shadow_comparisons_total{result="lower"} 1.0' in text
+        assert 'graphsched_shadow_comparisons_total{result="refused"} 0.0' in text, "an alert needs it from the start"
 
 
 @virtual.timed

@@ -27,6 +27,7 @@ class World:
         self.release: asyncio.Event | None = None
         self.data = b"GSDG"
         self.standby = ""
+        self.shadow: Callable[[int], object] | None = None
 
     def decisions(self, limit: int, pod: str) -> list[object]:
         """Two entries, and the question is noted."""
@@ -57,6 +58,7 @@ def sights_of(world: World) -> server.Sights:
         conflicts=lambda limit: [{"kind": "moved", "limit": limit}],
         explain=world.explain,
         graph=world.graph,
+        shadow=world.shadow,
         queue=lambda: {"counts": {"active": 3}},
         config={"profile": "graph-scheduler"},
         standby=lambda: world.standby,
@@ -143,6 +145,20 @@ def test_recent_conflicts_are_told() -> None:
         (200, '[{"kind":"moved","limit":3}]\n'),
         (400, '{"error": "limit=\'0\' is not a number from 1 to 1000"}'),
     ] == answers(World(), *(f"GET /debug/conflicts{query}" for query in ("", "?limit=3", "?limit=0")))
+
+
+def test_a_comparison_is_told_where_one_is_made() -> None:
+    """With the same limits as decisions; without mode shadow one line says how to have it."""
+    world = World()
+    world.shadow = lambda limit: {"compared": 1, "limit": limit}
+    assert [
+        (200, '{"compared":1,"limit":20}\n'),
+        (200, '{"compared":1,"limit":3}\n'),
+        (400, '{"error": "limit=\'0\' is not a number from 1 to 1000"}'),
+    ] == answers(world, *(f"GET /debug/shadow{query}" for query in ("", "?limit=3", "?limit=0")))
+    assert [(404, '{"error": "this scheduler compares with no other: run it with --mode shadow"}')] == answers(
+        World(), "GET /debug/shadow"
+    )
 
 
 @pytest.mark.parametrize("limit", ["0", "-1", "1001", "many", "", "9" * 5000, "%D9%A3"])
@@ -281,6 +297,7 @@ async def _body(session: aiohttp.ClientSession) -> tuple[int, bytes]:
         "/debug/explain?pod=default/a",
         "/debug/graph",
         "/debug/queue",
+        "/debug/shadow",
     ],
 )
 def test_other_hosts_are_told_how_to_ask(path: str, monkeypatch: pytest.MonkeyPatch) -> None:

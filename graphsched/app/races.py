@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import collections
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -153,7 +153,11 @@ class Races:
         short = self._short(pod)
         if not short:
             return
+        # A promise among them may still go elsewhere: what is bound has to be too much.
         there = [placement.pod for placement in self._store.on_node(pod.node).values() if placement.pod.node]
+        short = [name for name in short if _total(there, name) > self._offered(pod.node, name)]
+        if not short:
+            return
         holding = [each for each in there if each.uid == pod.uid or any(_holds(each, name) for name in short)]
         ours = [each for each in holding if each.scheduler == self._scheduler]
         # What an earlier run, or another replica, decided is no race of this one.
@@ -170,12 +174,16 @@ class Races:
         row = columns.rows.get(pod.node)
         if row is None:
             return []
-        short = [nodes.PODS] if columns.pods[row] > columns.allocatable[nodes.PODS][row] else []
-        for name, _ in pod.held.amounts:
-            offered = columns.allocatable.get(name)
-            if columns.requested[name][row] > (0 if offered is None else offered[row]):
-                short.append(name)
-        return short
+        short = [nodes.PODS] if columns.pods[row] > self._offered(pod.node, nodes.PODS) else []
+        return short + [
+            name for name, _ in pod.held.amounts if columns.requested[name][row] > self._offered(pod.node, name)
+        ]
+
+    def _offered(self, node: str, name: str) -> int:
+        """What the node has of a resource for pods; the node is known."""
+        columns = self._store.columns
+        offered = columns.allocatable.get(name)
+        return 0 if offered is None else int(offered[columns.rows[node]])
 
     def _record(self, kind: Kind, pod: pods.Pod, node: str, detail: str) -> None:
         self._meters.conflict(kind.value)
@@ -199,6 +207,13 @@ class Races:
             if change.generation <= generation:
                 return
             yield change
+
+
+def _total(there: Sequence[pods.Pod], name: str) -> int:
+    """What these pods hold of a resource together."""
+    if name == nodes.PODS:
+        return len(there)
+    return sum(amount for each in there for held, amount in each.held.amounts if held == name)
 
 
 def _holds(pod: pods.Pod, resource: str) -> bool:

@@ -247,6 +247,23 @@ async def test_an_over_commit_is_recorded_with_both_sides() -> None:
 
 
 @virtual.timed
+async def test_a_promise_that_moves_on_has_over_committed_nothing() -> None:
+    """What is bound fits, ours included; that the promise did not fit beside it is told once, as a move."""
+    async with live.scheduler(builders.make_node("n1").cpu("8"), N2) as it:
+        it.pod(builders.make_pod("first").cpu("1"))
+        await it.bound("first")
+        it.server.faults.refuse("POST", live.BINDING, 429, retry_after_s=5)
+        it.pod(WEB)
+        await it.until(lambda: it.bindings("web") == 1)
+        rival(it, "theirs", "n1", "7")
+        await it.bound("web")
+        await it.quiet()
+
+        assert "n2" == it.where("web")
+        assert {"moved": 1.0} == conflicts(it)
+
+
+@virtual.timed
 async def test_what_others_over_commit_among_themselves_is_no_conflict_of_ours() -> None:
     """A pod of ours that asks for nothing of what is short has no part in it."""
     async with live.scheduler(N1) as it:

@@ -17,8 +17,8 @@ server after another replica has taken the lease. It is harmless there, and so t
   list, and of a later one from its watch; in between it may give the same room away, as any two schedulers of one
   cluster may. The time between the end of the term and the end of the lease (`leaseSeconds` - `renewSeconds`) is there
   for such calls to arrive.
-- A condition carries the uid as well, and loses against nothing: the API server sets PodScheduled to True with the
-  binding, and a late text about a pod that still waits is replaced by the next.
+- A condition carries the uid and the version of the pod that it is about: a late text about a pod that was bound or
+  told something else meanwhile is refused.
 - An event is a record of what its sender did, and is named after it.
 """
 

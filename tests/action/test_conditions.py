@@ -199,3 +199,21 @@ async def test_a_pod_that_somebody_bound_is_not_called_unschedulable() -> None:
 
         assert ["moot"] == ends
         assert "True" == shown(server)["status"]
+
+
+@virtual.timed
+async def test_after_a_clearing_everything_is_news() -> None:
+    """Somebody else may have said something in between, so the same words are written again; what waited is not."""
+    async with running() as (server, said, ends):
+        said.say(web(server), reason=conditions.UNSCHEDULABLE, message="full")
+        await said.flush(deadline_s=9.0)
+        said.clear()
+        said.say(web(server), reason=conditions.UNSCHEDULABLE, message="full")
+        await said.flush(deadline_s=9.0)
+        said.say(web(server), reason=conditions.UNSCHEDULABLE, message="fuller")
+        said.clear()
+        await asyncio.sleep(5.0)
+
+        assert "full" == shown(server)["message"]
+        assert ["written", "written", "moot"] == ends
+        assert 2 == len(server.asked("PATCH", STATUS))

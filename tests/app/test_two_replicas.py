@@ -119,19 +119,22 @@ async def test_a_leader_that_is_cut_off_gives_up_what_it_began() -> None:
 async def test_a_new_leader_reads_what_the_old_one_wrote_before_it_decides() -> None:
     """Its watch may be behind without anybody's knowing: the room that it believes free was given away."""
     async with pair() as (one, two):
-        watches = [watch for watch in two.server.watches if watch.path == storage.PODS]
-        for watch in watches:
-            watch.live = False
+        one.server.faults.delay("POST", live.BINDING, 1.0)
         one.pod(builders.make_pod("first").cpu("4"))
+        await asyncio.sleep(0.5)
+        for watch in two.server.watches:
+            watch.live = False
         await one.bound("first")
-        assert two.parts.store.pod(builders.make_pod("first").build().key) is None
-
         await one.server.stop()
         one.pod(WEB)
+        assert two.pool("first") is not None
+        began = virtual.now()
         await two.until(lambda: two.message("web") != "")
 
         assert "0/1 nodes are available: 1 Insufficient cpu." == two.message("web")
         assert 0 == two.bindings()
+        # Long before anybody would have noticed that the watch says nothing.
+        assert virtual.now() - began <= 4.0 + 1.2 + 1.0
         two.require_sound()
 
 

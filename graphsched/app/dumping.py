@@ -31,6 +31,8 @@ ENTRIES_MAX = 100_000
 """Pods of the queue in one dump: some 300 bytes each."""
 SHOWN_MAX = 1000
 """Pods that `/debug/queue` shows."""
+SLICE = 1000
+"""Pods copied at a stretch: 3 ms."""
 LOGGED_BYTES_MAX = 16_384
 """How much of a dump goes to the log where no file can be written."""
 
@@ -69,10 +71,13 @@ class Queue(msgspec.Struct, frozen=True):
     pods: list[Queued]
 
 
-def queue(parts: intake.Parts, now: float, *, shown_max: int = SHOWN_MAX) -> Queue:
-    """What waits, at most `shown_max` of it one by one."""
-    counts = {pool.value: count for pool, count in parts.backlog.counts().items()}
-    return Queue(counts, [_queued(entry, now) for entry in parts.backlog.entries()[:shown_max]])
+def queue(parts: intake.Parts, now: float) -> Queue:
+    """What waits, the first of it one by one."""
+    return Queue(_counts(parts), [_queued(entry, now) for entry in parts.backlog.entries()[:SHOWN_MAX]])
+
+
+def _counts(parts: intake.Parts) -> dict[str, int]:
+    return {pool.value: count for pool, count in parts.backlog.counts().items()}
 
 
 def _queued(entry: parking.Entry, now: float) -> Queued:
@@ -120,7 +125,7 @@ class Dumper:
 
     async def dump(self, report: findings.Report) -> None:
         """Write everything down, and say where."""
-        content = self._content(report)
+        content = await self._content(report)
         when = dt.datetime.fromtimestamp(self._clock.wall(), dt.UTC).strftime("%Y%m%dT%H%M%S.%fZ")
         name = f"{PREFIX}{when}-g{self._parts.store.generation}.json"
         try:
@@ -136,7 +141,12 @@ class Dumper:
             return
         _log.info("dump written to %s", path)
 
-    def _content(self, report: findings.Report) -> dict[str, Any]:
+    async def _content(self, report: findings.Report) -> dict[str, Any]:
+        entries = self._parts.backlog.entries()[:ENTRIES_MAX]
+        waiting: list[Queued] = []
+        for start in range(0, len(entries), SLICE):
+            waiting += [_queued(entry, self._clock.monotonic()) for entry in entries[start : start + SLICE]]
+            await asyncio.sleep(0)
         parts, now = self._parts, self._clock.monotonic()
         promised = parts.promises.all()
         orders = [order for each in promised if (order := parts.dispatcher.get(each.pod.key)) is not None]
@@ -156,7 +166,7 @@ class Dumper:
                 }
                 for order in orders
             ],
-            "queue": queue(parts, now, shown_max=ENTRIES_MAX),
+            "queue": Queue(_counts(parts), waiting),
         }
 
     def _write(self, name: str, content: dict[str, Any]) -> pathlib.Path:

@@ -22,7 +22,7 @@ import msgspec
 from graphsched.app import backlog, promises, races, rechecks, rejections, strategies, tidings
 from graphsched.base.values import keys, nodes, pods
 from graphsched.explain import refusals
-from graphsched.graph import delta, store as stores
+from graphsched.graph import admission, delta, store as stores
 from graphsched.observe import metrics as meters
 from graphsched.sources import inbox
 
@@ -165,6 +165,12 @@ class Intake:
             _log.warning("%s: left out, the graph can not hold it: %s", source, problem)
         if len(problems) > BAD_ROWS_LOGGED:
             _log.warning("%s: %d more were left out", source, len(problems) - BAD_ROWS_LOGGED)
+        for key in patch.vertices.keys() - good.vertices.keys():
+            vertex = patch.vertices[key]
+            if isinstance(vertex, pods.Pod) and waits(self._parts, vertex):
+                # Its owner reads events, not our log; how many are written has its own bounds.
+                why = admission.of_vertex(vertex)
+                self._parts.events.failed(vertex, f"this pod can not be scheduled, nor will it be tried: {why}")
         return good
 
     def _pod(self, before: pods.Pod | None, after: pods.Pod | None, now: float) -> None:

@@ -88,3 +88,18 @@ async def test_a_gap_is_mended_by_one_list_and_what_is_left_of_before_asks_for_n
         assert 2 == lists(it)
         it.pod(WEB)
         await it.bound("web")
+
+
+@virtual.timed
+async def test_the_owner_of_a_pod_beyond_all_bounds_is_told_by_an_event() -> None:
+    """Once, however often it is sent; others' pods are none of our business."""
+    async with live.scheduler(N1, pods=(builders.make_pod("web").memory(HUGE),)) as it:
+        it.server.create(storage.PODS, builders.make_pod("foreign").memory(HUGE).scheduler("other").manifest())
+        for number in range(3):
+            key = storage.Key(storage.PODS, "default", "web")
+            it.server.storage.patch(key, {"metadata": {"labels": {"turn": str(number)}}}, strategic=False)
+            await it.quiet()
+
+        (event,) = it.server.storage.items(apiserver.EVENTS)
+        assert ("web", "FailedScheduling", "Warning") == (event["regarding"]["name"], event["reason"], event["type"])
+        assert "amount 72057594037927936 of memory is out of range" in event["note"]

@@ -175,6 +175,26 @@ def test_a_binding_without_a_node_fails(target: targets.Target) -> None:
     target.run(body)
 
 
+def test_a_status_patch_for_another_version_of_the_pod_is_a_conflict(target: targets.Target) -> None:
+    """So a condition that is carried out after the binding comes to nothing."""
+
+    async def body(client: clients.Client) -> None:
+        await create(client, "web")
+        before = (await read(client, "web"))["metadata"]
+        await bind(client, "web", "n1")
+        refused = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/0 nodes"}
+        metadata = {"uid": before["uid"], "resourceVersion": before["resourceVersion"]}
+        late = {"metadata": metadata, "status": {"conditions": [refused]}}
+
+        with pytest.raises(errors.ConflictError):
+            await client.patch(f"{IN_DEFAULT}/web/status", late, kind="strategic-merge")
+
+        found = {each["type"]: each["status"] for each in (await read(client, "web"))["status"]["conditions"]}
+        assert "True" == found["PodScheduled"]
+
+    target.run(body)
+
+
 def test_a_status_patch_merges_conditions_by_type_and_leaves_the_spec(target: targets.Target) -> None:
     """A second one that changes nothing makes no new version."""
 

@@ -175,6 +175,8 @@ class _Following:
         state = self._source.state
         if not state.synced:
             return f"not listed yet{f': {state.failing}' if state.failing else ''}"
+        if state.waived:
+            return ""
         if state.silent_s > state.silent_max_s:
             return f"silent for {state.silent_s:.0f} s{f': {state.failing}' if state.failing else ''}"
         return ""

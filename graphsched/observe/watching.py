@@ -50,6 +50,15 @@ class Watches:
             ),
             1,
         )
+        self._waived = series.Family(
+            gauge(
+                "graphsched_watch_waived",
+                "1 while the right to follow a resource is missing and decisions are made without it, by resource; "
+                "pods are then spread by default as if there were no such objects.",
+                "resource",
+            ),
+            1,
+        )
         self._event_age = series.Family(
             gauge(
                 "graphsched_watch_last_event_age_seconds",
@@ -64,6 +73,7 @@ class Watches:
         """A resource will be followed: its failures read zero from now on."""
         self._watch_failures[resource,].inc(0)
         self._invalid[resource,].inc(0)
+        self._waived[resource,].set(0)
 
     def watch_event(self, resource: str, kind: str, count: int = 1) -> None:
         """A watch delivered `count` events of one type."""
@@ -80,6 +90,10 @@ class Watches:
     def invalid(self, resource: str, count: int = 1) -> None:
         """Objects could not be understood."""
         self._invalid[resource,].inc(count)
+
+    def waived(self, resource: str, *, waived: bool) -> None:
+        """Whether decisions are made without the resource."""
+        self._waived[resource,].set(float(waived))
 
     def set_event_age(self, resource: str, seconds: float) -> None:
         """Seconds since the watch of `resource` last delivered anything."""

@@ -46,17 +46,22 @@ class Observer(typing.Protocol):
         """Objects could not be read and were skipped."""
         ...
 
+    def waived(self, resource: str, *, waived: bool) -> None:
+        """Whether decisions are made without the resource, as the right to follow it is missing."""
+        ...
+
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
     """A source at one moment.
 
     Attributes:
         source: Plural name of the resource.
-        synced: Whether one list has been taken whole.
+        synced: Whether one list has been taken whole, or is not waited for.
         silent_s: Seconds since the server last said anything; bookmarks come about once a minute.
         silent_max_s: After so long without a word what is known is not to be trusted any more.
         objects: How many objects there were at the last list.
         failing: What is in the way, empty when nothing is.
+        waived: Whether decisions are made without it, as the right to follow it is missing.
     """
 
     source: str
@@ -65,6 +70,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     silent_max_s: float
     objects: int
     failing: str
+    waived: bool
 
 
 class Progress:
@@ -72,7 +78,7 @@ class Progress:
 
     def __init__(self, source: str, *, clock: clocks.Clock, observer: Observer, silent_max_s: float) -> None:
         self.synced = asyncio.Event()
-        """Set once a whole list is in the inbox."""
+        """Set once a whole list is in the inbox, or nobody waits for one any more."""
         self.on_doubt: Callable[[str], None] = lambda _: None
         """Told, in words for the log, when what the graph holds may be of another history: the server `is back` after a
         time without an answer, or it `went back` to an older version."""
@@ -85,6 +91,7 @@ class Progress:
         self._failing = ""
         self._away = False
         """Whether the server gave no answer at all."""
+        self._waived = False
 
     @property
     def state(self) -> State:
@@ -96,6 +103,7 @@ class Progress:
             silent_max_s=self._silent_max_s,
             objects=self._objects,
             failing=self._failing,
+            waived=self._waived,
         )
 
     def heard(self) -> None:
@@ -117,6 +125,9 @@ class Progress:
     def listed(self, reason: str, detail: str, *, objects: int, changed: int) -> None:
         """A whole list was taken, for one of the reasons of `Observer.relist`."""
         self._objects = objects
+        if self._waived:
+            self._waived = False
+            self._observer.waived(self._source, waived=False)
         self._observer.relist(self._source, reason)
         _log.info("%s: listed %d objects, %d of them news (%s)", self._source, objects, changed, detail or reason)
         self.synced.set()
@@ -136,6 +147,16 @@ class Progress:
             _log.warning("%s: %s", self._source, error)
         self._failing = str(error)
         self._away = self._away or not error.status
+
+    def waive(self) -> None:
+        """The right to follow it is missing, and decisions can be made without it."""
+        if not self._waived:
+            self._waived = True
+            self._observer.waived(self._source, waived=True)
+            _log.warning(
+                "%s: decisions are made without them until the right to list and watch them is given", self._source
+            )
+        self.synced.set()
 
     def invalid(self, error: errors.InputError, *, say: bool) -> None:
         """An object was skipped; `say` is whether to log it."""

@@ -70,6 +70,7 @@ class Resource(typing.Generic[Body]):
         key: The key of the object with these metadata.
         decode: The object in a JSON text; raises InputError.
         convert: Its vertex; raises InputError.
+        optional: Whether decisions are made without it where the right to follow it is missing.
     """
 
     name: str
@@ -78,6 +79,7 @@ class Resource(typing.Generic[Body]):
     key: Callable[[wire.Metadata], keys.VertexKey]
     decode: Callable[[bytes | msgspec.Raw], Body]
     convert: Callable[[Body], delta.Vertex]
+    optional: bool = False
 
     @property
     def prefix(self) -> str:
@@ -254,6 +256,8 @@ class Reflector(typing.Generic[Body]):
             if self._refusals >= REFUSALS_MAX:
                 self._relist = self._relist or "refused"
         self.progress.failed(error)
+        if self.resource.optional and error.status == 403:
+            self.progress.waive()
         await tasks.pause(self._backoff.next(at_least_s=error.retry_after_s), until=self._hurry)
 
     # ------------------------------------------------------------------------------------ list

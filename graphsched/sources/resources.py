@@ -53,6 +53,8 @@ def _selecting(kind: str, name: str, path: str) -> reflector.Resource[typing.Any
         key=lambda metadata: keys.selection_key(kind, metadata.namespace, metadata.name),
         decode=kube_selections.CODECS[kind].decode,
         convert=kube_selections.CONVERTERS[kind],
+        # They only say how pods that ask for no spread are spread by default, which is a preference.
+        optional=True,
     )
 
 

@@ -41,6 +41,10 @@ class Observer:
         """Count what was skipped."""
         self.counts[f"{resource} invalid"] += count
 
+    def waived(self, resource: str, *, waived: bool) -> None:
+        """Count what is done without."""
+        self.counts[f"{resource} waived {waived}"] += 1
+
 
 class Mirror:
     """Applies patches to a plain mapping."""

@@ -190,6 +190,9 @@ class Outlet(typing.Generic[Key, Value]):
                 if key in self._unwanted:
                     self._on_end(key, value, "moot")
                 elif key not in self._waiting:
+                    if error.status == FORBIDDEN and not tries:
+                        # It is given up much later, and whoever can give the right should know which.
+                        _log.warning("%s: not allowed, which is tried again some times: %s", self._name, error)
                     self._waiting[key] = (value, tries + 1)
                     # Its turn is still on, unless it may be this value alone that the server can not take.
                     self._waiting.move_to_end(key, last=error.status == FORBIDDEN or tries + 1 >= TRIES_MAX)

@@ -11,6 +11,7 @@ Invariants: every wait has a deadline; a watch is read as fast as it comes, what
 import asyncio
 import json
 import types
+import weakref
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from typing import Any, Self
 
@@ -28,6 +29,27 @@ _REQUEST_S = 60.0
 _CREATED = 201
 
 
+class Connector(aiohttp.TCPConnector):
+    """A connector that leaves no connection behind: a farewell over TLS takes its time, and may outlive the loop."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._transports: weakref.WeakSet[asyncio.Transport] = weakref.WeakSet()
+
+    async def _wrap_create_connection(self, *arguments: Any, **options: Any) -> Any:
+        transport, protocol = await super()._wrap_create_connection(*arguments, **options)
+        self._transports.add(transport)
+        return transport, protocol
+
+    async def abandon(self) -> None:
+        """Break off whatever is open or still saying farewell; the session is closed by now."""
+        for transport in list(self._transports):
+            transport.abort()
+        # The loop acts on it in its next turn.
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+
+
 class Api:
     """The client; an async context manager."""
 
@@ -38,9 +60,10 @@ class Api:
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
+        self._connector = Connector(ssl=self._target.ssl, limit=self._connections)
         self._session = aiohttp.ClientSession(
             base_url=self._target.server,
-            connector=aiohttp.TCPConnector(ssl=self._target.ssl, limit=self._connections),
+            connector=self._connector,
             timeout=aiohttp.ClientTimeout(total=_REQUEST_S),
             headers={"Accept": "application/json"},
         )
@@ -54,6 +77,7 @@ class Api:
     ) -> None:
         if self._session is not None:
             await self._session.close()
+            await self._connector.abandon()
 
     # ------------------------------------------------------------------------- one object
 

@@ -5,16 +5,19 @@ at a time; one that fails or hangs does not hold up the others.
 """
 
 import asyncio
+import contextlib
 import dataclasses
 import time
 import traceback
-from collections.abc import Iterable, Sequence
+import typing
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 
 import aiohttp
-import uvloop
 
 from tests.controlplane import api, cluster as clusters
 from tests.faults import meanwhile, table, voyage, witness as witnesses, worlds
+
+Answer = typing.TypeVar("Answer")
 
 AT_ONCE = 12
 VOYAGE_S = 240.0
@@ -49,7 +52,22 @@ async def play(
 ) -> list[Result]:
     """Play them all; the slow ones are begun first."""
     places, results = asyncio.Semaphore(at_once), list[Result]()
-    connector = aiohttp.TCPConnector(limit=0)
+    async with ground(cluster) as shared:
+
+        async def one(fault: table.Fault, call: str, seed: int) -> None:
+            async with places:
+                results.append(await _play(shared, fault, call, seed))
+
+        async with asyncio.TaskGroup() as group:
+            for each in sorted(wanted, key=_slow_first):
+                group.create_task(one(*each))
+    return results
+
+
+@contextlib.asynccontextmanager
+async def ground(cluster: clusters.Cluster) -> AsyncIterator[worlds.Shared]:
+    """What worlds stand on, witness included."""
+    connector = api.Connector(limit=0)
     unlimited = aiohttp.ClientTimeout(total=None)
     async with (
         api.Api(cluster) as client,
@@ -57,27 +75,30 @@ async def play(
     ):
         witness = witnesses.Witness()
         watching = asyncio.create_task(witness.run(client))
-        shared = worlds.Shared(cluster, client, session, witness)
-
-        async def one(fault: table.Fault, call: str, seed: int) -> None:
-            async with places:
-                results.append(await _play(shared, fault, call, seed))
-
         try:
-            async with asyncio.TaskGroup() as group:
-                for each in sorted(wanted, key=_slow_first):
-                    group.create_task(one(*each))
+            yield worlds.Shared(cluster, client, session, witness)
         finally:
             watching.cancel()
             await asyncio.wait((watching,))
-    return results
+    await connector.abandon()
+
+
+def on(cluster: clusters.Cluster, body: Callable[[worlds.Shared], Coroutine[object, object, Answer]]) -> Answer:
+    """Run a test's body on the ground of this cluster."""
+
+    async def run_it() -> Answer:
+        async with ground(cluster) as shared:
+            return await body(shared)
+
+    with asyncio.Runner() as runner:
+        return runner.run(run_it())
 
 
 def run(
     cluster: clusters.Cluster, wanted: Sequence[tuple[table.Fault, str, int]], at_once: int = AT_ONCE
 ) -> list[Result]:
-    """`play` on an event loop as the program has it."""
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    """`play`, on an event loop of its own."""
+    with asyncio.Runner() as runner:
         return runner.run(play(cluster, wanted, at_once))
 
 

@@ -32,6 +32,7 @@ from tests.faults import calls
 _HOP = frozenset({"host", "connection", "content-length", "transfer-encoding"})
 _BODY_BYTES_MAX = 8 << 20
 _PASSED = 200
+_UNAUTHORIZED = storage.Refusal(401, "Unauthorized", "Unauthorized")
 _EXPIRED = storage.Refusal(410, "Expired", "too old resource version: 1 (2)")
 
 
@@ -131,6 +132,7 @@ class Proxy:
         record: All calls so far, in order.
         heard: Resource → when anything of it was last passed on, monotonic seconds.
         listed: Resources of which a list was passed on whole since `forget`.
+        token: The bearer token that is let in; None for everybody.
         struck: (name of the call, kind of fault or ailment) → how often.
     """
 
@@ -149,6 +151,7 @@ class Proxy:
         self.heard: dict[str, float] = {}
         self.listed: set[str] = set()
         self.struck: dict[tuple[str, faults.Kind | Ailment], int] = defaultdict(int)
+        self.token: str | None = None
         self.url = ""
 
     async def __aenter__(self) -> Self:
@@ -247,6 +250,8 @@ class Proxy:
             done.uid, done.node = binding["metadata"]["uid"], binding["target"]["name"]
         self.record.append(done)
         self._changed.set()
+        if self.token is not None and request.headers.get("Authorization") != f"Bearer {self.token}":
+            return web.json_response(_UNAUTHORIZED.body, status=_UNAUTHORIZED.status)
         await self._wait_if_held(done)
         rule = self._rule(call.name)
         if rule is not None:
@@ -287,7 +292,9 @@ class Proxy:
         path, collection = request.raw_path, done.call.name.partition(" ")[0] in {"list", "watch"}
         if collection and self._selector:
             path = f"{path}{'&' if '?' in path else '?'}{self._selector}"
-        headers = {name: value for name, value in request.headers.items() if name.lower() not in _HOP}
+        # The API server is to know us by the certificate, whatever the scheduler calls itself.
+        mine = _HOP | {"authorization"}
+        headers = {name: value for name, value in request.headers.items() if name.lower() not in mine}
         target = yarl.URL(self._server + path, encoded=True)
         async with self._session.request(
             request.method, target, headers=headers, data=body or None, ssl=self._tls

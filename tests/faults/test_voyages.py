@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.controlplane import binaries, cluster as clusters
+from tests.controlplane import cluster as clusters
 from tests.faults import fleet, table
 
 pytestmark = pytest.mark.cluster
@@ -22,16 +22,14 @@ Outcome = Callable[[str, str], list[fleet.Result]]
 
 
 @pytest.fixture(scope="module")
-def outcome(programs: binaries.Binaries, request: pytest.FixtureRequest) -> Outcome:
+def outcome(arena: clusters.Cluster, request: pytest.FixtureRequest) -> Outcome:
     """How the voyages of a fault and a call ended; all that are asked for are played at once, the first time."""
     items: list[Any] = [item for item in request.session.items if item.path == request.path]
     asked = {(item.callspec.params["fault"].name, item.callspec.params["call"]) for item in items}
     wanted = [
         (fault, call, seed) for seed in range(SEEDS) for fault, call in table.voyages() if (fault.name, call) in asked
     ]
-    options = clusters.Options(authorization="AlwaysAllow")
-    with clusters.Cluster(options, programs=programs) as cluster:
-        results = fleet.run(cluster, wanted)
+    results = fleet.run(arena, wanted)
     return lambda fault, call: [each for each in results if (each.fault.name, each.call) == (fault, call)]
 
 

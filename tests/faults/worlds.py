@@ -10,6 +10,7 @@ Invariant: whatever a world does, no other one sees of it.
 import asyncio
 import contextlib
 import dataclasses
+import pathlib
 import random
 from collections.abc import Iterator
 from typing import Any, Self
@@ -104,6 +105,7 @@ class World:
         proxy: What the scheduler sees the API server through.
         program: The scheduler that runs.
         giants: Names of the pods that fit nowhere.
+        token_file: Where the scheduler reads its token, or None.
     """
 
     def __init__(
@@ -113,13 +115,14 @@ class World:
         *,
         rng: random.Random,
         patience: clients.Patience = clients.Patience(),  # noqa: B008  frozen
-        clock: clocks.Clock,
+        clock: clocks.Clock = clocks.RealClock(),  # noqa: B008  without state
         **changes: Any,
     ) -> None:
         self.name = name
         self.shared = shared
         self.rng = rng
         self.giants: set[str] = set()
+        self.token_file: pathlib.Path | None = None
         self.scheduler = f"faults-{name}"
         self._clock = clock
         self._patience = patience
@@ -225,18 +228,22 @@ class World:
 
     async def start(self) -> None:
         """Start a scheduler."""
-
-        async def load() -> credentials.Credentials:
-            return credentials.Credentials(origin="test", server=self.proxy.url)
-
         self.proxy.forget()
         self._stopping = asyncio.Event()
-        keeper = credentials.Keeper(load, clock=self._clock)
+        keeper = credentials.Keeper(self._credentials, clock=self._clock)
         client = clients.Client(keeper, connections_max=CONNECTIONS, patience=self._patience)
         await client.__aenter__()
         wired = wiring.build(self._settings, client, clock=self._clock, rng=random.Random(self.rng.random()))
         task = asyncio.create_task(run.serve(wired, self._settings, self._stopping), name=f"scheduler {self.name}")
         self._program = Program(wired, client, task)
+
+    async def _credentials(self) -> credentials.Credentials:
+        if self.token_file is None:
+            return credentials.Credentials(origin="test", server=self.proxy.url)
+        path = str(self.token_file)
+        return credentials.Credentials(
+            origin="test", server=self.proxy.url, authorization=credentials.read_token(path), token_file=path
+        )
 
     async def stop(self, *, hard: bool) -> None:
         """End the scheduler, `hard` as a kill does: nothing more is said or waited for."""

@@ -48,12 +48,18 @@ _BETWEEN = """
 A binding is held on its way while somebody interferes, in each of the four phases; then it goes on.
 
 """
+_DISASTERS = """
+## Beyond single calls
+
+Each has a test of its own, in `tests/faults`.
+
+"""
 _LETTERS = dict(zip(table.Phase, "SQBR", strict=True))
 
 
 def page() -> str:
     """The whole page."""
-    return "".join([_HEAD, *_answers(), _GRID, *_grid(), _BETWEEN, *_deeds()])
+    return "".join([_HEAD, *_answers(), _GRID, *_grid(), _BETWEEN, *_deeds(), _DISASTERS, *_disasters()])
 
 
 def _answers() -> Iterator[str]:
@@ -79,6 +85,22 @@ def _deeds() -> Iterator[str]:
     yield "| Meanwhile | Played | What happens |\n|---|---|---|\n"
     for deed in table.DEEDS:
         yield f"| {deed.title} | {_cell(deed, table.BETWEEN, [])} | {deed.answer} |\n"
+
+
+def _disasters() -> Iterator[str]:
+    reasons: list[str] = []
+    yield "| What | Played | What happens | Test |\n|---|---|---|---|\n"
+    for one in table.DISASTERS:
+        marks = []
+        for phase in table.Phase:
+            reason = one.reasons.get(phase, "")
+            if reason and reason not in reasons:
+                reasons.append(reason)
+            marks.append(str(reasons.index(reason) + 1) if reason else _LETTERS[phase])
+        yield f"| {one.title} | {' '.join(marks)} | {one.answer} | `{one.test}` |\n"
+    yield "\n"
+    for number, reason in enumerate(reasons, 1):
+        yield f"{number}. It cannot occur: {reason}.\n"
 
 
 def _cell(fault: table.Fault, call: str, reasons: list[str]) -> str:

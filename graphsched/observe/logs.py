@@ -121,12 +121,29 @@ class RepeatFilter(logging.Filter):
         return count < REPEATS_MAX
 
 
+class Handler(logging.StreamHandler[IO[str]]):
+    """Writes lines, and goes on where that fails: a full disk must not stop the program, nor fill it with tracebacks.
+
+    Attributes:
+        lost: Lines that could not be written, of all handlers of the process.
+    """
+
+    lost = 0
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  the base's name
+        """Count a line that could not be written; what else goes wrong is a mistake of ours, told as usual."""
+        if isinstance(sys.exc_info()[1], OSError):
+            Handler.lost += 1
+        else:
+            super().handleError(record)
+
+
 def configure(*, format: str = "text", level: str = "info", stream: IO[str] | None = None) -> None:  # noqa: A002
     """Send all logs of the process to `stream` (stderr unless given) in `format` (see `FORMATS`).
 
     Replaces what an earlier call set up. Libraries are heard from warning on.
     """
-    handler = logging.StreamHandler(sys.stderr if stream is None else stream)
+    handler = Handler(sys.stderr if stream is None else stream)
     handler.setFormatter(JSONFormatter() if format == "json" else TextFormatter())
     handler.addFilter(RepeatFilter())
     root = logging.getLogger()

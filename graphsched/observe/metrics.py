@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 import prometheus_client
 from prometheus_client import registry as registries
 
-from graphsched.observe import audits, election, modes, series, watching
+from graphsched.observe import audits, election, logs, modes, series, watching
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -343,6 +343,11 @@ class Metrics:
             "reason",
         )
         self.http_refused = series.Family(refused, 1)
+        self._log_lines_lost = self._counter(
+            "graphsched_log_lines_lost_total",
+            "Log lines that could not be written, as where the disk is full.",
+        )
+        self._log_lines_told = logs.Handler.lost
         self._gauge(
             "graphsched_build_info",
             "Always 1; its labels tell which version runs.",
@@ -461,6 +466,9 @@ class Metrics:
         """The text of a scrape, `CONTENT_TYPE`, freshly read."""
         for refresher in self._refreshers:
             refresher()
+        lost = logs.Handler.lost
+        self._log_lines_lost.inc(lost - self._log_lines_told)
+        self._log_lines_told = lost
         return prometheus_client.generate_latest(self.registry)
 
 

@@ -53,7 +53,7 @@ class Watches:
         self._waived = series.Family(
             gauge(
                 "graphsched_watch_waived",
-                "1 while the right to follow a resource is missing and decisions are made without it, by resource; "
+                "Whether (1) the right to follow a resource is missing and decisions are made without it, by resource; "
                 "pods are then spread by default as if there were no such objects.",
                 "resource",
             ),

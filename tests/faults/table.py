@@ -205,6 +205,62 @@ WRITES = (calls.BIND, calls.STATUS, calls.EVENT)
 CALLS = (*LISTS, *WATCHES, calls.GET, *WRITES)
 """The columns; `others` is one of `calls.OTHERS`, drawn by the seed."""
 
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Disaster:
+    """What is no single call's fault and has a test of its own.
+
+    Attributes:
+        title: What goes wrong.
+        answer: What graphsched does about it.
+        test: The test that plays it, below tests/faults.
+        reasons: Phase → why it cannot occur then; all others are played.
+    """
+
+    title: str
+    answer: str
+    test: str
+    reasons: dict[Phase, str] = dataclasses.field(default_factory=dict)
+
+
+DISASTERS = (
+    Disaster(
+        "The API server is killed and comes back",
+        "Nothing is decided that could not be sent; watches resume where they were, and bindings whose answers were "
+        "lost are looked at.",
+        "test_disasters.py::test_an_api_server_killed_in_any_phase_costs_nothing_but_time",
+    ),
+    Disaster(
+        "The database is rolled back to an older copy",
+        "A place in the future is given up; everything is listed again, whatever its version, and the graph is what "
+        "there is now.",
+        "test_disasters.py::test_a_database_rolled_back_in_any_phase_is_taken_as_it_is",
+        {Phase.START: "whoever has read nothing yet has nothing to be rolled back"},
+    ),
+    Disaster(
+        "Admission refuses one pod's binding for ever",
+        "That pod backs off on its own, up to `queue.maxRefusedBackoffSeconds`; no other pod waits for it.",
+        "test_admission.py::test_a_pod_whose_binding_is_refused_for_ever_starves_nobody",
+    ),
+    Disaster(
+        "10,000 pods wait that fit nowhere",
+        "Pods that are alike wait as one group: at rest nothing is decided, news costs one decision, and conditions "
+        "are written at a bounded rate.",
+        "test_crowd.py::test_ten_thousand_pods_that_fit_nowhere_are_no_storm",
+    ),
+    Disaster(
+        "The disk for the log is full",
+        "Lines are lost and counted (`graphsched_log_lines_lost_total`); scheduling goes on.",
+        "test_full_disk.py::test_a_full_disk_for_the_log_stops_nothing",
+    ),
+    Disaster(
+        "A right is missing for good, or a token is replaced",
+        "Rights to nodes, pods, namespaces and priority classes are waited for and named by `/readyz`; services and "
+        "controllers are done without; events, conditions and bindings are given up one by one and said in the log.",
+        "test_lasting.py",
+    ),
+)
+
 BETWEEN = "between decision and binding"
 """The one column of the deeds."""
 

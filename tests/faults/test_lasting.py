@@ -143,7 +143,7 @@ def _blames_the_right(pod: witnesses.Object) -> bool:
 
 
 def test_a_rotated_token_is_read_again_at_once(arena: clusters.Cluster, tmp_path: pathlib.Path) -> None:
-    """The old one is turned away with 401 in the middle of a burst; no pod is lost and nobody waits for a period."""
+    """The old one is turned away with 401 in a burst and after a restart; no pod is lost, nobody waits for a period."""
     path = tmp_path / "token"
 
     async def body(shared: worlds.Shared) -> None:
@@ -160,6 +160,14 @@ def test_a_rotated_token_is_read_again_at_once(arena: clusters.Cluster, tmp_path
             await world.pods(6)
             await world.until(
                 "the new ones too", lambda pods: len(pods) == 10 and all(map(checkers.node_of, pods.values()))
+            )
+            await world.stop(hard=True)
+            path.write_text("third")
+            world.proxy.token = "third"
+            await world.pods(2)
+            await world.start()
+            await world.until(
+                "those of the next start", lambda pods: len(pods) == 12 and all(map(checkers.node_of, pods.values()))
             )
             await checkers.require_true_graph(world)
             assert "ok" == readiness(world)

@@ -1,5 +1,6 @@
 """The fault table has no empty cell, and its page says what the tests play."""
 
+import pathlib
 import re
 
 import pytest
@@ -17,6 +18,11 @@ def test_every_cell_is_played_or_says_why_it_cannot_occur() -> None:
             for phase in table.Phase:
                 reason = table.reason_against(fault, call, phase)
                 assert reason or (fault.name, call) in played
+    for disaster in table.DISASTERS:
+        name, _, test = disaster.test.partition("::")
+        text = (pathlib.Path(__file__).parent / name).read_text(encoding="utf-8")
+        assert f"def {test or 'test_'}" in text
+        assert all(disaster.reasons.values())
     for deed in table.DEEDS:
         assert (deed.name, table.BETWEEN) in played
 

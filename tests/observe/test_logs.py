@@ -4,6 +4,7 @@ Logs: both formats from one call, one record a line, and a bound on what repeats
 Records are made by hand, so that their time is what the test says.
 """
 
+import errno
 import io
 import json
 import logging
@@ -113,3 +114,21 @@ def test_configuring_twice_writes_once() -> None:
     logging.getLogger("aiohttp").info("theirs")
 
     assert ["ours"] == [json.loads(line)["msg"] for line in stream.getvalue().splitlines()]
+
+
+class FullDisk(io.StringIO):
+    """Takes nothing."""
+
+    def write(self, _text: str) -> int:
+        """As a full disk does."""
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_line_that_can_not_be_written_is_lost_and_counted(restored: None, capsys: pytest.CaptureFixture[str]) -> None:
+    """A full disk costs lines, stops nothing, and is not told by tracebacks on the same disk."""
+    lost = logs.Handler.lost
+    logs.configure(stream=FullDisk())
+    logging.getLogger("graphsched.test").warning("nobody reads this")
+
+    assert lost + 1 == logs.Handler.lost
+    assert "Traceback" not in capsys.readouterr().err

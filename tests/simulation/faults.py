@@ -11,6 +11,7 @@ has broken by then stays broken (a silent watch stays silent).
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import random
 import re
@@ -150,7 +151,9 @@ class Trouble:
 
     async def step(self) -> None:
         """Do something bad."""
-        await self._rng.choice(self._kinds)()
+        # A watch may have lost its client, and then there is nobody to hurt.
+        with contextlib.suppress(ConnectionError):
+            await self._rng.choice(self._kinds)()
 
     def clear(self) -> None:
         """No more of it."""

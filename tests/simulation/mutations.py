@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from unittest import mock
 
 from graphsched.action import bind, conditions
-from graphsched.app import backlog, intake, loop as loops, promises, rechecks, tidings
+from graphsched.app import backlog, intake, leadership, loop as loops, promises, rechecks, tidings
 from graphsched.base.values import keys
 from graphsched.sources import reflector
 from tests.simulation import runs
@@ -109,6 +109,15 @@ def _keeps_bound_pods_in_the_queue() -> Patch:
     return mock.patch.object(intake.Intake, "_bound", new=_does_nothing)
 
 
+def _leads_for_ever() -> Patch:
+    original = leadership.Elector.left_s
+    return mock.patch.object(
+        leadership.Elector, "left_s", lambda self: original(self) if self.term == 0 else FOR_EVER_S
+    )
+
+
+FOR_EVER_S = 1e6
+
 ALL = (
     Mutation(
         "lost-answer-is-no",
@@ -129,6 +138,7 @@ ALL = (
     Mutation("no-wake", "wakes nobody when room becomes free", _wakes_nobody_for_room),
     Mutation("late-words", "binds while a condition is still under way", _conditions_overtake_bindings),
     Mutation("node-returns", "forgets promises on a node that is deleted and returns", _forgets_promises_on_nodes),
+    Mutation("no-fence", "goes on after its lease has run out", _leads_for_ever),
     Mutation("deaf-to-bindings", "does not hear that a pod was bound", _keeps_bound_pods_in_the_queue),
 )
 """All that should be seen."""
@@ -140,7 +150,7 @@ def first_seed(name: str, seeds: Iterable[int]) -> tuple[int | None, str]:
     """The first of these seeds that sees the breakage, and what it says; None when none does."""
     with BY_NAME[name].patch():
         for seed in seeds:
-            failures = runs.failures(seed)
+            failures = runs.simulate(seed).failures
             if failures:
                 return seed, failures[0]
     return None, ""

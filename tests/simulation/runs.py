@@ -75,14 +75,6 @@ class Summary:
     seen: Mapping[str, int]
 
 
-def failures(seed: int) -> tuple[str, ...]:
-    """What does not hold in the seed's world; a simulation that breaks down is a failure as well."""
-    try:
-        return simulate(seed).failures
-    except Exception as error:  # noqa: BLE001  whatever a broken scheduler does
-        return (repr(error),)
-
-
 def summary(seed: int) -> Summary:
     """Run the seed's world, and keep little of it."""
     result = simulate(seed)
@@ -98,9 +90,9 @@ def summary(seed: int) -> Summary:
 class Server(memory.Server):
     """Says who is bound by whom, and refuses what admission does."""
 
-    def __init__(self, network: faults.Weather, failures: checkers.Failures, trace: traces.Trace) -> None:
-        super().__init__(network)
-        self.faults = network
+    def __init__(self, weather: faults.Weather, failures: checkers.Failures, trace: traces.Trace) -> None:
+        super().__init__(weather)
+        self.faults: faults.Weather = weather
         self.ledger = checkers.Ledger(self.storage, failures)
         #: Sender → its judge, of those that live.
         self.judges: dict[str, checkers.Judge] = {}
@@ -365,7 +357,11 @@ def simulate(seed: int) -> Result:
             logger.addHandler(handler)
             logger.setLevel(logging.INFO)
             loop.set_exception_handler(lambda _, context: failures.add(f"the loop: {context}"))
-            server = runner.run(_scenario(seed, trace, failures))
+            server = Server(faults.Weather(random.Random(f"{seed}/weather")), failures, trace)
+            try:
+                runner.run(_scenario(seed, server, trace, failures))
+            except Exception as error:  # noqa: BLE001  it fails this seed, and says so
+                failures.add(f"the simulation broke down: {_told(error)}")
             found = [*failures.found, *(f"logged as an error: {text}" for text in handler.errors)]
             return Result(
                 seed, tuple(found), trace, loop.time(), loop.steps, len(server.requests), server.ledger.busiest
@@ -378,11 +374,10 @@ def simulate(seed: int) -> Result:
             logger.removeHandler(handler)
 
 
-async def _scenario(seed: int, trace: traces.Trace, failures: checkers.Failures) -> Server:
+async def _scenario(seed: int, server: Server, trace: traces.Trace, failures: checkers.Failures) -> None:
     # Every part has dice of its own, so that one that throws once more does not change all others.
-    dice = {name: random.Random(f"{seed}/{name}") for name in ("course", "world", "weather", "trouble", "s1", "s2")}
-    weather, course = faults.Weather(dice["weather"]), dice["course"]
-    server = Server(weather, failures, trace)
+    dice = {name: random.Random(f"{seed}/{name}") for name in ("course", "world", "trouble", "s1", "s2")}
+    course = dice["course"]
     world = worlds.World(server.storage, dice["world"], trace)
     elects = course.choice(ELECTIONS)
     names = ("s1", "s2") if elects.enabled else ("s1",)
@@ -391,7 +386,9 @@ async def _scenario(seed: int, trace: traces.Trace, failures: checkers.Failures)
         replicas = [Replica(name, server, dice[name], failures, trace, elects=elects) for name in names]
         for replica in replicas:
             replica.start()
-        trouble = faults.Trouble(server, weather, replicas, dice["trouble"], trace, on_rollback=server.rolled_back)
+        trouble = faults.Trouble(
+            server, server.faults, replicas, dice["trouble"], trace, on_rollback=server.rolled_back
+        )
         bad = course.choice((0.1, 0.3, 0.5))
         for _ in range(STEPS):
             if course.random() < bad:
@@ -416,7 +413,6 @@ async def _scenario(seed: int, trace: traces.Trace, failures: checkers.Failures)
             failures.add(f"at rest these lead: {leading}")
         for replica in replicas:
             await replica.stop()
-    return server
 
 
 def _told(error: BaseException | None) -> str:

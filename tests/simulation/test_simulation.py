@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.simulation import runs
+from tests.simulation import mutations, runs
 
 
 @pytest.mark.parametrize("seed", range(1, 26))
@@ -30,3 +30,12 @@ def test_a_seed_is_the_same_run_in_any_process(seed: int) -> None:
 
     (only,) = told
     assert runs.simulate(seed).trace.digest in only
+
+
+@pytest.mark.parametrize("broken", ["deaf-to-bindings", "deaf-to-deletions", "early-end", "ghosts", "lost-tries"])
+def test_a_scheduler_that_is_broken_is_seen_to_be(broken: str) -> None:
+    """Those breakages that few seeds are needed for; `--mutations` looks for all of them."""
+    seed, failure = mutations.first_seed(broken, range(1, 26))
+
+    assert seed is not None
+    assert failure

@@ -78,7 +78,8 @@ def _grid() -> Iterator[str]:
     for number, reason in enumerate(reasons, 1):
         yield f"{number}. It cannot occur: {reason}.\n"
     yield "\n`others` stands for namespaces, priority classes, services, replication controllers, replica sets and "
-    yield "stateful sets:\nthe seed draws one.\n"
+    yield "stateful sets:\nthe seed draws one. `lease` is any call for the lease of the leader election: read, taken "
+    yield "or renewed; in all other\ncolumns the scheduler runs without an election.\n"
 
 
 def _deeds() -> Iterator[str]:

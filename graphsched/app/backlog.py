@@ -283,6 +283,11 @@ class Backlog:
             for entry in list(self._old(now - self._leftover_s)):
                 self._requeue(entry, tidings.Event.LEFTOVER, now)
 
+    def reconsider(self, now: float) -> None:
+        """Try all that were refused once more, as a scheduler that has just started does."""
+        for entry in list(self._old(float("inf"))):
+            self._requeue(entry, tidings.Event.LEFTOVER, now)
+
     def next_due(self) -> float | None:
         """When `tick` next has something to do; None while nobody waits for time to pass."""
         ends = [

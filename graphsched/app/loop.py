@@ -81,6 +81,7 @@ class Loop:
         self._synced = synced
         self._leading = leading
         self._leads = False
+        self._stood_down = False
         self._on_start = on_start
         self._at_rest = at_rest
         self.intake = intake.Intake(parts)
@@ -160,7 +161,11 @@ class Loop:
         if self._leads and not leads:
             self._stand_down(now)
         # What was written before the term began must be in the graph before the first decision.
-        self._leads = leads and (self._leads or not len(self._parts.inbox))
+        began = leads and not self._leads and not len(self._parts.inbox)
+        self._leads = leads and (self._leads or began)
+        if began and self._stood_down:
+            # What was to be said of them when the last term ended was not, and others may have said something else.
+            self._parts.backlog.reconsider(now)
 
     def _stand_down(self, now: float) -> None:
         """Drop what is assumed and what waits to be written: from now on somebody else decides.
@@ -168,6 +173,7 @@ class Loop:
         Whether the orders that are out still take effect is not known, and need not be: before this replica decides
         again it reads every pod. What the API server has confirmed is no assumption, and ends when the watch shows it.
         """
+        self._stood_down = True
         parts, news = self._parts, tidings.News()
         orders = parts.dispatcher.abandon()
         for order in orders:

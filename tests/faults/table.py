@@ -202,7 +202,7 @@ BY_NAME = {fault.name: fault for fault in (*FAULTS, *DEEDS)}
 LISTS = ("list nodes", "list pods", "list others")
 WATCHES = ("watch nodes", "watch pods", "watch others")
 WRITES = (calls.BIND, calls.STATUS, calls.EVENT)
-CALLS = (*LISTS, *WATCHES, calls.GET, *WRITES)
+CALLS = (*LISTS, *WATCHES, calls.GET, *WRITES, calls.LEASE)
 """The columns; `others` is one of `calls.OTHERS`, drawn by the seed."""
 
 

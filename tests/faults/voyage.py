@@ -35,7 +35,9 @@ class Voyage:
         self.resource = self.call.rpartition(" ")[2]
         patience = UNANSWERED if fault.kind is faults.Kind.HANG else STALLED if fault.name in QUIET else PATIENT
         name = f"{fault.name}-{call}-{seed}".replace(" ", "-")
-        self.world = worlds.World(shared, name, rng=self.rng, patience=patience, clock=self.clock)
+        self.world = worlds.World(
+            shared, name, rng=self.rng, patience=patience, clock=self.clock, electing=self.call == calls.LEASE
+        )
 
     async def play(self) -> None:
         """All phases. Raises `AssertionError`."""

@@ -17,7 +17,7 @@ from typing import Any, Self
 
 import aiohttp
 
-from graphsched.app import run, settings as configuration, wiring
+from graphsched.app import election, run, settings as configuration, wiring
 from graphsched.base.kit import clock as clocks
 from graphsched.base.kube import client as clients, credentials
 from tests.controlplane import api, cluster as clusters, objects
@@ -116,8 +116,9 @@ class World:
         rng: random.Random,
         patience: clients.Patience = clients.Patience(),  # noqa: B008  frozen
         clock: clocks.Clock = clocks.RealClock(),  # noqa: B008  without state
-        **changes: Any,
+        electing: bool = False,
     ) -> None:
+        """Prepare. `electing` is whether the scheduler takes part in an election, as one replica of several."""
         self.name = name
         self.shared = shared
         self.rng = rng
@@ -133,7 +134,9 @@ class World:
             queue=configuration.QueueSettings(
                 initial_backoff_seconds=0.2, max_backoff_seconds=1.0, max_refused_backoff_seconds=2.0
             ),
-            **changes,
+            leader_election=election.LeaderElectionSettings(
+                enabled=electing, namespace=name, lease_seconds=4, renew_seconds=3.0, retry_seconds=1.0
+            ),
         )
         self._serial = 0
         self._stopping = asyncio.Event()

@@ -36,10 +36,12 @@ def rights() -> Iterator[str]:
 
 
 def _condition(right: dict[str, Any]) -> str:
-    condition = right.get("if")
-    if condition is None:
-        return "always"
-    return f"`{condition['setting']}`: {' or '.join(yaml.safe_dump(each).split()[0] for each in condition['is'])}"
+    each = (f"`{name}`: {' or '.join(map(_plain, values))}" for name, values in right.get("if", {}).items())
+    return ", ".join(each) or "always"
+
+
+def _plain(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def values() -> Iterator[str]:

@@ -65,6 +65,13 @@ def largest(name: str, *, by: str) -> str:
     return f"max by ({by}) ({name}{{{JOB}}})"
 
 
+def deciding(name: str, labels: str = "") -> str:
+    """A series of those that decide: a standby's queue holds what it would decide on."""
+    chosen = f"{JOB}, {labels}" if labels else JOB
+    return f"{name}{{{chosen}}} unless on (job, instance) leader_election_master_status{{{JOB}}} == 0"
+
+
+_ACTIVE, _REFUSED = 'queue="active"', 'queue="unschedulable"'
 _BAD = rate("graphsched_bind_total", 'outcome=~"refused|failed"')
 
 ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
@@ -73,21 +80,24 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
         (
             Panel(
                 title="Replicas",
-                about="Processes that answer scrapes.",
-                queries={"": f"count(graphsched_build_info{{{JOB}}})"},
+                about="Processes that answer scrapes, and how many of them lead: one, where there is a lease.",
+                queries={
+                    "there": f"count(graphsched_build_info{{{JOB}}})",
+                    "leading": f"sum(leader_election_master_status{{{JOB}}})",
+                },
                 stat=True,
             ),
             Panel(
                 title="Next in line",
                 about="Pods that could be decided on now. More than a few for long means that deciding is too slow.",
-                queries={"": f'max(scheduler_pending_pods{{{JOB}, queue="active"}})'},
+                queries={"": f"max({deciding('scheduler_pending_pods', _ACTIVE)})"},
                 stat=True,
                 warn=100,
             ),
             Panel(
                 title="Without a node",
                 about="Pods that no node fits. They wait for a change of the cluster.",
-                queries={"": f'max(scheduler_pending_pods{{{JOB}, queue="unschedulable"}})'},
+                queries={"": f"max({deciding('scheduler_pending_pods', _REFUSED)})"},
                 stat=True,
             ),
             Panel(
@@ -133,7 +143,7 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
             Panel(
                 title="Pods that wait",
                 about="By what they wait for: their turn, the end of a penalty, a change of the cluster, a gate.",
-                queries={"{{queue}}": largest("scheduler_pending_pods", by="queue")},
+                queries={"{{queue}}": f"max by (queue) ({deciding('scheduler_pending_pods')})"},
                 full=True,
             ),
             Panel(
@@ -150,7 +160,7 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
             Panel(
                 title="What refuses them",
                 about="Pods without a node, by the check that refuses them; one pod may count several times.",
-                queries={"{{plugin}}": largest("scheduler_unschedulable_pods", by="plugin")},
+                queries={"{{plugin}}": f"max by (plugin) ({deciding('scheduler_unschedulable_pods')})"},
             ),
             Panel(
                 title="Attempts a pod needed",
@@ -188,9 +198,9 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
                 },
             ),
             Panel(
-                title="Others were faster",
-                about="Pods that somebody else bound, deleted or replaced between decision and binding.",
-                queries={"a second": rate("graphsched_conflicts_total")},
+                title="Conflicts with others",
+                about="By kind; moved ones were seen in time. /debug/conflicts names who raced with whom.",
+                queries={"{{kind}}": rate("graphsched_conflicts_total", by="kind")},
             ),
             Panel(
                 title="Events",
@@ -293,6 +303,71 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
                 queries={
                     "rows {{instance}}": largest("graphsched_inbox_rows", by="instance"),
                     "waits a second": rate("graphsched_inbox_overflow_waits_total"),
+                },
+            ),
+        ),
+    ),
+    (
+        "Leading, auditing, and what modes add",
+        (
+            Panel(
+                title="Who leads",
+                about="1 for the replica that decides, 0 for those that stand by.",
+                queries={"{{instance}}": largest("leader_election_master_status", by="instance")},
+            ),
+            Panel(
+                title="Trouble with the lease",
+                about="Changes of the leader, and attempts at the lease that failed.",
+                queries={
+                    "{{change}}": rate("graphsched_leader_changes_total", by="change"),
+                    "failed": rate("graphsched_lease_failures_total"),
+                },
+            ),
+            Panel(
+                title="Audits",
+                about="By result, and how long ago the last one was.",
+                queries={
+                    "{{result}}": f"sum by (result) (graphsched_audits_total{{{JOB}}})",
+                    "seconds ago ({{instance}})": largest("graphsched_audit_age_seconds", by="instance"),
+                },
+            ),
+            Panel(
+                title="Differences that audits found",
+                about="By kind. After a restored backup some are expected; otherwise each is a bug.",
+                queries={"{{kind}}": f"sum by (kind) (graphsched_audit_differences_total{{{JOB}}})"},
+            ),
+            Panel(
+                title="Turned away by kubelets",
+                about="Pods that were placed and rejected, by reason.",
+                queries={"{{reason}}": rate("graphsched_rejections_total", by="reason")},
+            ),
+            Panel(
+                title="Turned away at the door",
+                about="HTTP requests that were not answered, by reason.",
+                queries={"{{reason}}": rate("graphsched_http_refused_total", by="reason")},
+            ),
+            Panel(
+                title="Mode exclusive: leaks of the pool",
+                about="Anything but zero means that races are possible.",
+                queries={"{{kind}}": largest("graphsched_pool_leaks", by="kind")},
+            ),
+            Panel(
+                title="Mode advise: what became of advice",
+                about="Ended a second by outcome, and pods that are still tied to a node and not bound.",
+                queries={
+                    "{{outcome}}": rate("graphsched_advice_ended_total", by="outcome"),
+                    "outstanding": f"max(graphsched_advice_outstanding{{{JOB}}})",
+                    "given up": f"max(graphsched_advice_given_up{{{JOB}}})",
+                    "oldest, s": f"max(graphsched_advice_oldest_age_seconds{{{JOB}}})",
+                },
+            ),
+            Panel(
+                title="Mode shadow: beside the other scheduler",
+                about="Comparisons a second by result: same and equal agree, lower and what follows differ.",
+                queries={
+                    "{{result}}": rate("graphsched_shadow_comparisons_total", by="result"),
+                    "not compared: {{reason}}": rate("graphsched_shadow_not_compared_total", by="reason"),
+                    "waiting: {{result}}": largest("graphsched_shadow_waiting_pods", by="result"),
                 },
             ),
         ),

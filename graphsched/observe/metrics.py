@@ -321,6 +321,9 @@ class Metrics:
                 "reason",
             ),
             1,
+            known=_each(
+                "cpu", "memory", "storage", "pods", "extended", "admission", "topology", "node", "ports", "pressure"
+            ),
         )
         leaks = self._gauge(
             "graphsched_pool_leaks",
@@ -342,7 +345,9 @@ class Metrics:
             "forbidden (its owner may not get the path), unchecked (the API server gave no answer), busy, or body.",
             "reason",
         )
-        self.http_refused = series.Family(refused, 1)
+        self.http_refused = series.Family(
+            refused, 1, known=_each("unauthenticated", "forbidden", "unchecked", "busy", "body")
+        )
         self._log_lines_lost = self._counter(
             "graphsched_log_lines_lost_total",
             "Log lines that could not be written, as where the disk is full.",

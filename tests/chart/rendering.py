@@ -53,23 +53,25 @@ def rights() -> list[Object]:
 
 
 def rules(scope: str, config: Object) -> list[Object]:
-    """Return the rules of the role of a scope with this configuration in effect, without rendering; mode `shared`
-    unless it says another.
+    """Return the rules of the role of a scope with this configuration in effect, without rendering.
+
+    The mode is `shared`, and there is no election, unless it says so.
     """
-    return [
-        {name: right[name] for name in ("apiGroups", "resources", "verbs")}
-        for right in rights()
-        if right["scope"] == scope and _needed(right, {"mode": "shared", **config})
-    ]
+    config = {"mode": "shared", "leaderElection": {"enabled": False}, **config}
+    found = []
+    for right in rights():
+        needed = all(_setting(config, name) in values for name, values in right.get("if", {}).items())
+        if right["scope"] == scope and needed:
+            rule = {name: right[name] for name in ("apiGroups", "resources", "verbs")}
+            found.append({**rule, "resourceNames": [_setting(config, right["name"])]} if "name" in right else rule)
+    return found
 
 
-def _needed(right: Object, config: Object) -> bool:
-    if "if" not in right:
-        return True
+def _setting(config: Object, path: str) -> Any:
     value: Any = config
-    for name in right["if"]["setting"].split("."):
+    for name in path.split("."):
         value = value[name]
-    return value in right["if"]["is"]
+    return value
 
 
 def merged(base: Object, changes: Object) -> Object:

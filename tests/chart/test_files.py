@@ -51,7 +51,8 @@ def test_the_readme_is_fresh() -> None:
     [
         {"replica": 1},
         {"replicas": -1},
-        {"replicas": 2},
+        {"mode": "exclusiv"},
+        {"leaderElection": {"enable": False}},
         {"image": {"repository": ""}},
         {"image": {"digest": "sha256:abc"}},
         {"schedulerName": "default-scheduler"},
@@ -114,6 +115,7 @@ NEEDED = {
     *itertools.product(["apps"], ["replicasets", "statefulsets"], ["list", "watch"]),
     ("", "pods", "get"),
     ("", "pods", "patch"),
+    *itertools.product(["coordination.k8s.io"], ["leases"], ["get", "create", "update"]),
     ("", "pods/binding", "create"),
     ("", "pods/status", "patch"),
     *itertools.product(["events.k8s.io"], ["events"], ["create", "patch"]),
@@ -154,15 +156,16 @@ def test_a_mode_is_given_what_it_writes_and_no_more(mode: str, writes: set[tuple
 @pytest.mark.parametrize("right", [right for right in rendering.rights() if "if" in right], ids=str)
 def test_a_condition_names_a_setting_and_values_that_it_can_have(right: rendering.Object) -> None:
     """A misspelt setting would grant or withhold for ever."""
-    for value in right["if"]["is"]:
-        wanted: Any = value
-        for name in reversed(right["if"]["setting"].split(".")):
-            wanted = {name: wanted}
-        read = msgspec.to_builtins(msgspec.convert(wanted, configuration.Settings))
+    for path, values in right["if"].items():
+        for value in values:
+            wanted: Any = value
+            for name in reversed(path.split(".")):
+                wanted = {name: wanted}
+            read = msgspec.to_builtins(msgspec.convert(wanted, configuration.Settings))
 
-        for name in right["if"]["setting"].split("."):
-            read = read[name]
-        assert read == value
+            for name in path.split("."):
+                read = read[name]
+            assert read == value
 
 
 def test_no_right_holds_a_wildcard() -> None:
@@ -171,5 +174,19 @@ def test_no_right_holds_a_wildcard() -> None:
 
 
 def test_every_right_says_what_needs_it() -> None:
-    """And for which scope it is."""
-    assert all(right["need"] and right["scope"] == "cluster" for right in rendering.rights())
+    """And for which scope it is; only what is namespaced and of our own is for a namespace."""
+    assert all(right["need"] and right["scope"] in {"cluster", "namespace"} for right in rendering.rights())
+    assert {"leases"} == {
+        name for right in rendering.rights() if right["scope"] == "namespace" for name in right["resources"]
+    }
+
+
+def test_the_shadow_may_write_nothing_about_pods() -> None:
+    """A mode that changes nothing has no right to: it reads, and asks who scrapes it."""
+    config = {"mode": "shadow", "http": {"auth": "delegated"}, "leaderElection": {"enabled": True, "leaseName": "x"}}
+
+    assert {"list", "watch"} == {
+        verb
+        for group, _, verb in permissions(rendering.rules("cluster", config))
+        if group not in {"authentication.k8s.io", "authorization.k8s.io"}
+    }

@@ -29,7 +29,13 @@ CHOICES: dict[str, rendering.Object] = {
             ],
         },
     },
-    "loopback": {"config": {"http": {"host": "127.0.0.1", "auth": "loopback"}}},
+    "alone": {
+        "replicas": 1,
+        "leaderElection": {"enabled": False},
+        "config": {"http": {"host": "127.0.0.1", "auth": "loopback"}},
+    },
+    "advising": {"mode": "advise", "config": {"leaderElection": {"namespace": "kube-system", "leaseName": "ours"}}},
+    "shadowing": {"mode": "shadow"},
     "bare": {
         "rbac": {"create": False},
         "serviceAccount": {"create": False, "name": "given"},
@@ -86,11 +92,11 @@ def render(changes: rendering.Object, folder: pathlib.Path) -> list[rendering.Ob
 
 
 def one(objects: list[rendering.Object], kind: str) -> Any:
-    """Return the only object of a kind, beside those for others: a dashboard, a role for scrapes."""
+    """Return the only object of a kind, beside the special ones: for a dashboard, for scrapes, for the lease."""
     (found,) = [
         document
         for document in objects
-        if document["kind"] == kind and not document["metadata"]["name"].endswith(("-dashboard", "-metrics"))
+        if document["kind"] == kind and not document["metadata"]["name"].endswith(("-dashboard", "-metrics", "-lease"))
     ]
     return found
 
@@ -110,16 +116,16 @@ def test_every_object_fits_the_schema(rendered: Rendered, choice: str, version: 
         (
             "defaults",
             (
-                "ClusterRole ClusterRoleBinding ConfigMap Deployment FlowSchema PodDisruptionBudget "
-                "PriorityLevelConfiguration Service ServiceAccount"
+                "ClusterRole ClusterRoleBinding ConfigMap Deployment FlowSchema FlowSchema PodDisruptionBudget "
+                "PriorityLevelConfiguration Role RoleBinding Service ServiceAccount"
             ),
         ),
         (
             "monitored",
             (
                 "ClusterRole ClusterRole ClusterRoleBinding ClusterRoleBinding ConfigMap ConfigMap Deployment "
-                "FlowSchema NetworkPolicy PodDisruptionBudget PriorityLevelConfiguration PrometheusRule Service "
-                "ServiceAccount ServiceMonitor"
+                "FlowSchema FlowSchema NetworkPolicy PodDisruptionBudget PriorityLevelConfiguration PrometheusRule "
+                "Role RoleBinding Service ServiceAccount ServiceMonitor"
             ),
         ),
         ("bare", "ConfigMap Deployment"),
@@ -177,6 +183,7 @@ def test_the_configuration_is_the_users_over_the_charts(rendered: Rendered) -> N
     assert defaults == {
         "schedulerName": "graph-scheduler",
         "mode": "shared",
+        "leaderElection": {"enabled": True, "namespace": "graphs", "leaseName": "sched-graphsched"},
         "http": {"host": "0.0.0.0", "port": 10260, "auth": "delegated", "tls": {"selfSigned": True}},  # noqa: S104
     }
     assert chosen["schedulerName"] == "placer"
@@ -194,11 +201,34 @@ def test_a_changed_configuration_restarts_the_pods(rendered: Rendered) -> None:
     assert len(checksums) == 2
 
 
-def test_two_processes_never_decide_at_once(rendered: Rendered) -> None:
-    """There is no lease, so the old pod goes before the new one comes, and there is one."""
-    spec = one(rendered["defaults"], "Deployment")["spec"]
+def test_two_processes_never_decide_at_once(rendered: Rendered, tmp_path: pathlib.Path) -> None:
+    """With the lease two run, and a new one comes before an old one goes; without it one does, and goes first."""
+    usual, alone = (one(rendered[choice], "Deployment")["spec"] for choice in ("defaults", "alone"))
+    rolling = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
+    refused = [
+        rendering.run_helm({"replicas": 2, **changes}, tmp_path)
+        for changes in ({"leaderElection": {"enabled": False}}, {"config": {"leaderElection": {"enabled": False}}})
+    ]
 
-    assert (1, {"type": "Recreate"}) == (spec["replicas"], spec["strategy"])
+    assert (2, rolling) == (usual["replicas"], usual["strategy"])
+    assert (1, {"type": "Recreate"}) == (alone["replicas"], alone["strategy"])
+    assert all("replicas: 2 need leaderElection.enabled" in result.stderr for result in refused)
+
+
+def test_the_lease_is_renewed_ahead_of_everything_else(rendered: Rendered) -> None:
+    """Requests for it match first, and go to the level where Kubernetes' own leases go."""
+    first, usual = (
+        next(
+            each["spec"]
+            for each in rendered["defaults"]
+            if each["metadata"]["name"] == f"sched-graphsched{end}" and each["kind"] == "FlowSchema"
+        )
+        for end in ("-lease", "")
+    )
+
+    assert first["matchingPrecedence"] < usual["matchingPrecedence"]
+    assert {"name": "leader-election"} == first["priorityLevelConfiguration"]
+    assert not [each for each in rendered["alone"] if each["metadata"]["name"].endswith("-lease")]
 
 
 def test_the_binding_names_the_account_the_pod_runs_as(rendered: Rendered) -> None:
@@ -208,16 +238,21 @@ def test_the_binding_names_the_account_the_pod_runs_as(rendered: Rendered) -> No
         account = one(objects, "ServiceAccount")["metadata"]["name"]
         (subject,) = one(objects, "ClusterRoleBinding")["subjects"]
 
+        assert [subject] == one(objects, "RoleBinding")["subjects"]
         assert account == one(objects, "Deployment")["spec"]["template"]["spec"]["serviceAccountName"]
         assert subject == {"kind": "ServiceAccount", "name": account, "namespace": "graphs"}
 
 
-@pytest.mark.parametrize("choice", ["defaults", "loopback"])
+@pytest.mark.parametrize("choice", ["defaults", "alone", "advising", "shadowing"])
 def test_the_roles_are_made_of_the_list_of_rights(rendered: Rendered, choice: str) -> None:
     """What is rendered is what the tests without helm, and those on a real API server, read from the list."""
     config = yaml.safe_load(one(rendered[choice], "ConfigMap")["data"]["config.yaml"])
 
+    namespaced = [each for each in rendered[choice] if each["kind"] == "Role"]
+
     assert rendering.rules("cluster", config) == one(rendered[choice], "ClusterRole")["rules"]
+    assert rendering.rules("namespace", config) == [rule for role in namespaced for rule in role["rules"]]
+    assert all(role["metadata"]["namespace"] == config["leaderElection"]["namespace"] for role in namespaced)
 
 
 def test_who_scrapes_may_read_metrics_and_nothing_else(rendered: Rendered) -> None:

@@ -3,6 +3,7 @@
 import pathlib
 
 import pytest
+import yaml
 
 from tests.chart import rendering, trial as trials
 from tests.cluster import scheduling
@@ -10,8 +11,17 @@ from tests.controlplane import cluster as clusters, objects
 
 pytestmark = pytest.mark.cluster
 
-CONFIG: rendering.Object = {"http": {"auth": "delegated"}}
-RIGHTS = trials.spread(rendering.rules("cluster", CONFIG))
+
+def config_of(mode: str) -> rendering.Object:
+    """What the chart makes of its values, as far as rights depend on it."""
+    lease = {"enabled": True, "namespace": trials.NAMESPACE, "leaseName": ""}
+    return {"mode": mode, "http": {"auth": "delegated"}, "leaderElection": lease}
+
+
+def rights_in(mode: str) -> frozenset[trials.Right]:
+    """All that the chart grants in a mode."""
+    config = config_of(mode)
+    return trials.spread([*rendering.rules("cluster", config), *rendering.rules("namespace", config)])
 
 
 def name_without(right: trials.Right) -> str:
@@ -21,14 +31,23 @@ def name_without(right: trials.Right) -> str:
 
 
 def test_with_exactly_these_rights_everything_works(cluster: clusters.Cluster, tmp_path: pathlib.Path) -> None:
-    """`graphsched run` under an account that may do what the list says places a pod, and says why another waits."""
-    config: rendering.Object = {"http": {"auth": "loopback"}}
-    account = trials.Trial("graphsched-test", trials.spread(rendering.rules("cluster", config)))
+    """`graphsched run` under an account with the roles' rights leads, places a pod, and says why another waits."""
+    lease = {"enabled": True, "namespace": trials.NAMESPACE, "leaseName": "ours"}
+    config: rendering.Object = {"mode": "shared", "http": {"auth": "loopback"}, "leaderElection": lease}
+    name = "graphsched-test"
     cluster.call("POST", scheduling.NODES, objects.node("n1", cpu="1"))
-    with trials.granted(cluster, [account]):
-        token = cluster.service_account_token(trials.NAMESPACE, account.name)
-        kubeconfig = cluster.kubeconfig_with_token(account.name, token)
-        with scheduling.scheduler(cluster, tmp_path / "log", kubeconfig=kubeconfig) as running:
+    with (
+        trials.roles(cluster, name, rendering.rules("cluster", config)),
+        trials.roles(cluster, name, rendering.rules("namespace", config), namespace=trials.NAMESPACE),
+    ):
+        token = cluster.service_account_token(trials.NAMESPACE, name)
+        with scheduling.scheduler(
+            cluster,
+            tmp_path / "log",
+            kubeconfig=cluster.kubeconfig_with_token(name, token),
+            config=yaml.safe_dump(config),
+            elect=True,
+        ) as running:
             for each in ("web", "more"):
                 cluster.call("POST", scheduling.PODS, scheduling.pod(each, cpu="1"))
             scheduling.wait("one is bound", lambda: "n1" in scheduling.places(cluster).values())
@@ -39,15 +58,20 @@ def test_with_exactly_these_rights_everything_works(cluster: clusters.Cluster, t
             scheduling.wait("there are events", lambda: len(scheduling.listed(cluster, scheduling.EVENTS)) == 2)
 
             assert 0.0 == running.metric('graphsched_events_total{outcome="failed"}')
+            assert 1.0 == running.metric('leader_election_master_status{name="default/ours"}')
             assert "forbidden" not in running.process.tail(1000)
 
 
-def test_each_right_is_missed_when_it_is_taken_away(cluster: clusters.Cluster) -> None:
+@pytest.mark.parametrize("mode", trials.WORK)
+def test_each_right_is_missed_when_it_is_taken_away(cluster: clusters.Cluster, mode: str) -> None:
     """With all rights nothing is complained of; without one of them exactly that one is named in the log."""
-    whole = trials.Trial("whole", RIGHTS)
-    partial = {right: trials.Trial(name_without(right), RIGHTS - {right}) for right in sorted(RIGHTS)}
+    rights = rights_in(mode)
+    # What is followed is the same in all modes, and looked at in one.
+    missing = {right for right in rights if mode == "shared" or right[2] not in {"list", "watch"}}
+    whole = trials.Trial(mode, "whole", rights)
+    partial = {right: trials.Trial(mode, name_without(right), rights - {right}) for right in sorted(missing)}
     with trials.granted(cluster, [whole, *partial.values()]):
-        trials.hold(cluster, [whole, *partial.values()], **CONFIG)
+        trials.hold(cluster, [whole, *partial.values()], **config_of(mode))
 
     assert set() == whole.complaints
     assert {right: {(right[2], right[1])} for right in partial} == {

@@ -48,11 +48,37 @@ _RBAC = "/apis/rbac.authorization.k8s.io/v1"
 _FORBIDDEN = re.compile(r'User "system:serviceaccount:default:([\w-]+)" cannot (\w+) resource "([\w./]+)"')
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What a scheduler has done when nothing is missing, by its mode.
+
+    Attributes:
+        outcome: Of the decision that finds a node, as `graphsched_bind_total` has it.
+        conditions: How many it writes.
+        events: How many, at least, with the two of the test.
+        late: Whether it reads a pod that somebody else has bound.
+    """
+
+    outcome: str
+    conditions: int = 0
+    events: int = 0
+    late: bool = False
+
+
+WORK = {
+    # Written are: that one pod was placed, that two were not, and that this happened twice to one of them.
+    "shared": Work(outcome="bound", conditions=1, events=4, late=True),
+    "advise": Work(outcome="advised", events=2),
+    "shadow": Work(outcome="noted"),
+}
+
+
 @dataclasses.dataclass(slots=True)
 class Trial:
     """One scheduler with its rights.
 
     Attributes:
+        mode: One of those in `WORK`.
         name: Of its service account, of its role, and what pods call it.
         rights: What it may do.
         complaints: What it said so far that it may not do.
@@ -63,6 +89,7 @@ class Trial:
         complained: Set with the first complaint.
     """
 
+    mode: str
     name: str
     rights: frozenset[Right]
     complaints: set[Complaint] = dataclasses.field(default_factory=set)
@@ -84,14 +111,14 @@ class Trial:
 
     def undone(self) -> list[str]:
         """What there is still to do."""
-        # Written are: that one pod was placed, that two were not, and that this happened twice to one of them.
+        work = WORK[self.mode]
         events = self.metric("graphsched_events_total", outcome="written")
         done = {
-            "a pod is bound": self.metric("graphsched_bind_total", outcome="bound") == 1,
-            "another has its condition": self.metric("graphsched_conditions_total", outcome="written") == 1,
-            f"4 events are written ({events:.0f})": events == 4,
+            f"a decision is {work.outcome}": self.metric("graphsched_bind_total", outcome=work.outcome) >= 1,
+            "conditions": self.metric("graphsched_conditions_total", outcome="written") == work.conditions,
+            f"{work.events} events are written ({events:.0f})": events >= work.events,
             f"metrics are shown ({self.verdict})": self.verdict == access.ALLOWED,
-            "a binding came too late": self.outcome is not None,
+            "a binding came too late": self.outcome is not None or not work.late,
             f"it is ready ({self.unready()})": not self.unready(),
         }
         return [what for what, is_done in done.items() if not is_done]
@@ -110,35 +137,43 @@ def spread(rules: Iterable[rendering.Object]) -> frozenset[Right]:
 
 @contextlib.contextmanager
 def granted(cluster: clusters.Cluster, trials: Iterable[Trial]) -> Iterator[None]:
-    """Accounts and roles for all trials and for who scrapes them, in effect; the roles are gone afterwards."""
+    """Rights for all trials, and for who scrapes them, in effect within the block."""
     trials = list(trials)
-    made: list[str] = []
-    try:
-        made += _grant(cluster, SCRAPER, [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}])
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(roles(cluster, SCRAPER, [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]))
         for trial in trials:
             rules = [{"apiGroups": [group], "resources": [what], "verbs": [verb]} for group, what, verb in trial.rights]
-            made += _grant(cluster, trial.name, rules)
+            stack.enter_context(roles(cluster, trial.name, rules))
         for trial in trials:
             processes.wait_until(
                 functools.partial(_in_effect, cluster, trial), what="the rights are in effect", timeout_s=10.0
             )
         yield
-    finally:
-        for path in made:
-            cluster.call("DELETE", path)
 
 
-def _grant(cluster: clusters.Cluster, name: str, rules: list[rendering.Object]) -> list[str]:
-    """Give an account of this name these rights; returns what was made."""
+@contextlib.contextmanager
+def roles(
+    cluster: clusters.Cluster, name: str, rules: list[rendering.Object], *, namespace: str = ""
+) -> Iterator[None]:
+    """An account of this name has these rights within the block, in a namespace or (empty) everywhere."""
+    where, kind = (f"/namespaces/{namespace}", "Role") if namespace else ("", "ClusterRole")
     role = {"metadata": {"name": name}, "rules": rules}
     binding = {
         "metadata": {"name": name},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name},
         "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": NAMESPACE}],
     }
-    for kind, body in (("clusterroles", role), ("clusterrolebindings", binding)):
-        cluster.call("POST", f"{_RBAC}/{kind}", body)
-    return [f"{_RBAC}/{kind}/{name}" for kind in ("clusterrolebindings", "clusterroles")]
+    plural = f"{_RBAC}{where}/{kind.lower()}s"
+    bindings = f"{_RBAC}{where}/{kind.lower()}bindings"
+    cluster.call("POST", plural, role)
+    try:
+        cluster.call("POST", bindings, binding)
+        try:
+            yield
+        finally:
+            cluster.call("DELETE", f"{bindings}/{name}")
+    finally:
+        cluster.call("DELETE", f"{plural}/{name}")
 
 
 def _in_effect(cluster: clusters.Cluster, trial: Trial) -> bool:
@@ -162,8 +197,10 @@ def hold(cluster: clusters.Cluster, trials: Iterable[Trial], **config: object) -
     by_name = {trial.name: trial for trial in trials}
     cluster.call("POST", scheduling.NODES, objects.node(NODE, cpu="64", memory="64Gi"))
     for trial in by_name.values():
-        cluster.call("POST", scheduling.PODS, objects.pod(f"fits-{trial.name}", scheduler=trial.name))
-        cluster.call("POST", scheduling.PODS, objects.pod(f"big-{trial.name}", scheduler=trial.name, cpu="1000"))
+        spec = {"schedulingGates": [{"name": _gate(trial)}]} if trial.mode == "advise" else {}
+        for name, cpu in (("fits", "100m"), ("big", "1000")):
+            pod = objects.pod(f"{name}-{trial.name}", scheduler=trial.name, cpu=cpu, spec=spec)
+            cluster.call("POST", scheduling.PODS, pod)
         taken = objects.pod(f"taken-{trial.name}", spec={"nodeName": NODE})
         made = cluster.call("POST", scheduling.PODS, taken)
         trial.taken = kube_pods.pod(wire.POD.decode(json.dumps(made).encode()))
@@ -206,9 +243,13 @@ async def _one(
     tokens: Tokens,
     places: asyncio.Semaphore,
 ) -> None:
-    settings = msgspec.convert(
-        {"leaderElection": {"enabled": False}, **config, "schedulerName": trial.name}, configuration.Settings
-    )
+    of_its_own = {
+        "schedulerName": trial.name,
+        "mode": trial.mode,
+        "advise": {"gate": _gate(trial)},
+        "shadow": {"schedulerName": trial.name},
+    }
+    settings = msgspec.convert({**config, **of_its_own}, configuration.Settings)
     owned = credentials.Credentials(
         origin=trial.name,
         server=cluster.server,
@@ -245,14 +286,28 @@ async def _besides(trial: Trial, program: wiring.Program, client: clients.Client
     """What does not happen by itself within seconds: a second refusal, a scrape, a binding that came too late."""
     taken = trial.taken
     assert taken is not None
-    # A pod that is refused again waits for half a minute at least.
-    program.parts.events.failed(taken, "refused for the test")
-    while len(program.parts.events):  # noqa: ASYNC110  nobody tells when the outlet is empty
+    # A replica that does not lead yet writes nothing.
+    while not trial.metric("graphsched_bind_total", outcome=WORK[trial.mode].outcome):  # noqa: ASYNC110  a number
         await asyncio.sleep(POLL_S)
-    program.parts.events.failed(taken, "refused for the test")
+    if WORK[trial.mode].events:
+        await _tell_twice(program, taken)
     guard = program.server.door.guard
     assert guard is not None
     while trial.verdict in {0, access.UNAVAILABLE}:
         trial.verdict = (await guard(token, "/metrics")).status
-    order = bind.Order(taken, "elsewhere", asked=0.0)
-    trial.outcome = await bind.bind(client, order, deadline_s=10.0, rng=random.Random(1))
+    if WORK[trial.mode].late:
+        order = bind.Order(taken, "elsewhere", asked=0.0)
+        trial.outcome = await bind.bind(client, order, deadline_s=10.0, rng=random.Random(1))
+
+
+async def _tell_twice(program: wiring.Program, pod: pods.Pod) -> None:
+    """An event and its growth: a pod that is refused again by itself waits for half a minute at least."""
+    told = program.parts.events
+    told.failed(pod, "refused for the test")
+    while len(told):  # noqa: ASYNC110  nobody tells when the outlet is empty
+        await asyncio.sleep(POLL_S)
+    told.failed(pod, "refused for the test")
+
+
+def _gate(trial: Trial) -> str:
+    return f"graphsched.io/{trial.name}"

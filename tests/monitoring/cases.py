@@ -63,6 +63,16 @@ def _binds(bad: str, outcome: str = "refused") -> dict[str, str]:
     }
 
 
+def _election(first: str, second: str) -> dict[str, str]:
+    """Two replicas, `a` and `b`, and whether they lead."""
+    return {
+        INFO: "1x60",
+        INFO.replace('"a"', '"b"'): "1x60",
+        f'leader_election_master_status{{{A}, name="ours"}}': first,
+        'leader_election_master_status{job="graphsched", instance="b", name="ours"}': second,
+    }
+
+
 _QUEUE = f'scheduler_pending_pods{{{A}, queue="active"}}'
 _DECIDED = f"graphsched_decision_duration_seconds_count{{{A}}}"
 _OTHER = 'job="kube-scheduler", instance="k"'
@@ -126,6 +136,127 @@ CASES = (
         minute=29,
     ),
     Case(alert="GraphschedVersionSkew", what="one version runs", series={INFO: "1x90"}, minute=90),
+    Case(
+        alert="GraphschedNoLeader",
+        what="both replicas stand by",
+        series=_election("0x60", "0x60"),
+        fires={**JOB, "name": "ours"},
+        says="No replica of job graphsched holds the lease ours, so that nothing is decided.",
+    ),
+    Case(alert="GraphschedNoLeader", what="one leads", series=_election("1x60", "0x60")),
+    Case(
+        alert="GraphschedNoLeader",
+        what="no kube-scheduler leads",
+        series={
+            **_election("1x60", "0x60"),
+            f'leader_election_master_status{{{_OTHER}, name="kube-scheduler"}}': "0x60",
+        },
+    ),
+    Case(
+        alert="GraphschedTwoLeaders",
+        what="both lead",
+        series=_election("1x60", "1x60"),
+        fires={**JOB, "name": "ours"},
+        says="2 replicas of job graphsched say that they hold the lease ours.",
+    ),
+    Case(alert="GraphschedTwoLeaders", what="one takes over", series=_election("1x30 0x30", "0x30 1x30")),
+    Case(
+        alert="GraphschedLeaderChanges",
+        what="the lease is lost every quarter of an hour",
+        series={f'graphsched_leader_changes_total{{{A}, change="lost"}}': "0x14 1x14 2x14 3x14 4x14"},
+        fires=JOB,
+        says="Replicas of job graphsched that led could not renew the lease in time, several times within an hour.",
+    ),
+    Case(
+        alert="GraphschedLeaderChanges",
+        what="it is lost once",
+        series={
+            f'graphsched_leader_changes_total{{{A}, change="lost"}}': "0x30 1x30",
+            f'graphsched_leader_changes_total{{{A}, change="gained"}}': "0+1x60",
+        },
+    ),
+    Case(
+        alert="GraphschedLeaseFails",
+        what="every attempt fails",
+        series={f"graphsched_lease_failures_total{{{A}}}": "0+25x60"},
+        fires=WEB,
+        says="a fails to read, take or renew the lease; the log has the API server's words.",
+    ),
+    Case(
+        alert="GraphschedLeaseFails",
+        what="the API server was restarted",
+        series={f"graphsched_lease_failures_total{{{A}}}": "0x30 8x30"},
+        minute=35,
+    ),
+    Case(
+        alert="GraphschedNoDecisions",
+        what="a standby waits with its queue",
+        series={_QUEUE: "7x60", _DECIDED: "5x60", **_election("0x60", "1x60")},
+    ),
+    Case(
+        alert="GraphschedBacklogGrows",
+        what="that of a standby grows",
+        series={_QUEUE: "0+10x60", **_election("0x60", "1x60")},
+    ),
+    Case(
+        alert="GraphschedOvercommit",
+        what="it happens once",
+        series={f'graphsched_conflicts_total{{{A}, kind="overcommitted"}}': "0x30 1x30"},
+        fires=JOB,
+        says="A pod of job graphsched and one of another scheduler were bound to a node that has not enough for both.",
+    ),
+    Case(
+        alert="GraphschedOvercommit",
+        what="nodes move before bindings",
+        series={
+            f'graphsched_conflicts_total{{{A}, kind="overcommitted"}}': "0x60",
+            f'graphsched_conflicts_total{{{A}, kind="moved"}}': "0+1x60",
+        },
+    ),
+    Case(
+        alert="GraphschedPodsRejected",
+        what="ten pods are turned away",
+        series={f'graphsched_rejections_total{{{A}, reason="cpu"}}': "0x40 10x20"},
+        fires={**JOB, "reason": "cpu"},
+        says="Kubelets turned away several pods that job graphsched placed within 30 minutes (cpu).",
+    ),
+    Case(
+        alert="GraphschedPodsRejected",
+        what="one is",
+        series={f'graphsched_rejections_total{{{A}, reason="cpu"}}': "0x40 1x20"},
+    ),
+    Case(
+        alert="GraphschedPoolLeaks",
+        what="two nodes lack the taint",
+        series={f'graphsched_pool_leaks{{{A}, kind="open_nodes"}}': "2x60"},
+        fires={**JOB, "kind": "open_nodes"},
+        says="2 open_nodes in the pool of job graphsched: races are possible there.",
+    ),
+    Case(
+        alert="GraphschedPoolLeaks",
+        what="none does",
+        series={f'graphsched_pool_leaks{{{A}, kind="open_nodes"}}': "0x60"},
+    ),
+    Case(
+        alert="GraphschedAdviceIgnored",
+        what="a pod stays unbound",
+        series={f"graphsched_advice_given_up{{{A}}}": "0x30 1x30"},
+        fires=JOB,
+        says="1 pods that job graphsched tied to a node were not bound there, and their room was given back.",
+    ),
+    Case(alert="GraphschedAdviceIgnored", what="none does", series={f"graphsched_advice_given_up{{{A}}}": "0x60"}),
+    Case(
+        alert="GraphschedAuditFails",
+        what="no audit ends",
+        series={f'graphsched_audits_total{{{A}, result="failed"}}': "0x9 1x9 2x9 3x9 4x9 5x9 6"},
+        fires={**WEB, "result": "failed"},
+        says="Audits of a fail: fresh lists could not be had to compare the graph with.",
+    ),
+    Case(
+        alert="GraphschedAuditFails",
+        what="one did not",
+        series={f'graphsched_audits_total{{{A}, result="failed"}}': "0x30 1x30"},
+    ),
     Case(
         alert="GraphschedNoDecisions",
         what="pods wait and nothing is decided",
@@ -285,14 +416,17 @@ CASES = (
     Case(
         alert="GraphschedAuditDifferences",
         what="an audit finds one",
-        series={f"graphsched_audit_differences_total{{{A}}}": "0x30 1x30"},
-        fires=WEB,
-        says="a found differences, mended them, and has them in its log. This is a bug of graphsched.",
+        series={f'graphsched_audit_differences_total{{{A}, kind="stale"}}': "0x30 1x30"},
+        fires={**WEB, "kind": "stale"},
+        says=(
+            "a found differences (stale), mended them, and has them in its log. Unless the API server was restored "
+            "from a backup this is a bug of graphsched."
+        ),
     ),
     Case(
         alert="GraphschedAuditDifferences",
         what="audits find nothing",
-        series={f"graphsched_audit_differences_total{{{A}}}": "0x60"},
+        series={f'graphsched_audit_differences_total{{{A}, kind="stale"}}': "0x60"},
     ),
     Case(
         alert="GraphschedLoopLag",

@@ -38,7 +38,7 @@ def series_names() -> set[str]:
 
 def read_by(expression: str) -> set[str]:
     """Names of the series that an expression reads, by how such names begin."""
-    return set(re.findall(r"\b(?:graphsched|scheduler|process)_\w+|\bup\b", expression))
+    return set(re.findall(r"\b(?:graphsched|scheduler|process|leader_election)_\w+|\bup\b", expression))
 
 
 def promtool_file(path: pathlib.Path, played: Iterable[cases.Case]) -> pathlib.Path:

@@ -18,6 +18,8 @@ QUERIES = [
     for target in panel.get("targets", ())
 ]
 ANSWERED_S = 60.0
+#: The namespace that is emptied between tests.
+CONFIG = "leaderElection: {namespace: default}"
 
 
 def test_every_query_has_an_answer_while_pods_come_and_some_wait(
@@ -27,7 +29,7 @@ def test_every_query_has_an_answer_while_pods_come_and_some_wait(
     for name in ("n1", "n2"):
         cluster.call("POST", scheduling.NODES, objects.node(name, cpu="64", pods="500"))
     with (
-        scheduling.scheduler(cluster, tmp_path / "log") as running,
+        scheduling.scheduler(cluster, tmp_path / "log", config=CONFIG, elect=True) as running,
         prometheus.scraping(running.port, tmp_path) as seen,
     ):
         cluster.call("POST", scheduling.PODS, scheduling.pod("big", cpu="1000"))

@@ -46,7 +46,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- define "graphsched.config" -}}
 {{- $tls := dict "selfSigned" (not (dig "http" "tls" "certFile" "" .Values.config)) -}}
 {{- $http := dict "host" "0.0.0.0" "port" .Values.http.port "auth" "delegated" "tls" $tls -}}
-{{- $base := dict "schedulerName" .Values.schedulerName "mode" "shared" "http" $http -}}
+{{- $lease := dict "enabled" .Values.leaderElection.enabled "namespace" .Release.Namespace "leaseName" (include "graphsched.fullname" .) -}}
+{{- $base := dict "schedulerName" .Values.schedulerName "mode" .Values.mode "leaderElection" $lease "http" $http -}}
 {{- mergeOverwrite $base (deepCopy .Values.config) | toYaml -}}
 {{- end -}}
 

@@ -37,7 +37,6 @@ class Modes:
                 "outcome",
             ),
             1,
-            known=[(value,) for value in ("bound", "elsewhere", "gone", "given_up")],
         )
         self._advice_outstanding = gauge(
             "graphsched_advice_outstanding",
@@ -62,7 +61,6 @@ class Modes:
                 "result",
             ),
             1,
-            known=[(value,) for value in ("same", "equal", "unschedulable", "lower", "pending", "none", "refused")],
         )
         self._skipped = series.Family(
             counter(
@@ -72,7 +70,6 @@ class Modes:
                 "reason",
             ),
             1,
-            known=[(value,) for value in ("unseen", "gone")],
         )
         self._gap = histogram(
             "graphsched_shadow_score_gap",
@@ -87,7 +84,6 @@ class Modes:
                 "result",
             ),
             1,
-            known=[(value,) for value in ("undecided", "unschedulable", "pending")],
         )
 
     def expect_advice(self) -> None:

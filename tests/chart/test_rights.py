@@ -68,8 +68,8 @@ def test_each_right_is_missed_when_it_is_taken_away(cluster: clusters.Cluster, m
     rights = rights_in(mode)
     # What is followed is the same in all modes, and looked at in one.
     missing = {right for right in rights if mode == "shared" or right[2] not in {"list", "watch"}}
-    whole = trials.Trial(mode, "whole", rights)
-    partial = {right: trials.Trial(mode, name_without(right), rights - {right}) for right in sorted(missing)}
+    whole = trials.Trial("whole", rights, mode)
+    partial = {right: trials.Trial(name_without(right), rights - {right}, mode) for right in sorted(missing)}
     with trials.granted(cluster, [whole, *partial.values()]):
         trials.hold(cluster, [whole, *partial.values()], **config_of(mode))
 

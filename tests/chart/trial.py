@@ -78,9 +78,9 @@ class Trial:
     """One scheduler with its rights.
 
     Attributes:
-        mode: One of those in `WORK`.
         name: Of its service account, of its role, and what pods call it.
         rights: What it may do.
+        mode: One of those in `WORK`.
         complaints: What it said so far that it may not do.
         program: It, once it runs.
         verdict: The status for a request for metrics with a token that may have them; 0 before.
@@ -89,9 +89,9 @@ class Trial:
         complained: Set with the first complaint.
     """
 
-    mode: str
     name: str
     rights: frozenset[Right]
+    mode: str = "shared"
     complaints: set[Complaint] = dataclasses.field(default_factory=set)
     program: wiring.Program | None = None
     verdict: int = 0

@@ -132,11 +132,8 @@ class Meanwhile(voyage.Voyage):
         assert self._conflicts() == before + 1
 
     def _conflicts(self) -> float:
-        text = self.world.program.wired.parts.meters.render().decode()
-        (value,) = [
-            line.rpartition(" ")[2] for line in text.splitlines() if line.startswith("graphsched_conflicts_total")
-        ]
-        return float(value)
+        lines = self.world.program.wired.parts.meters.render().decode().splitlines()
+        return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith("graphsched_conflicts_total"))
 
     async def _clock_ahead(self, _name: str, held: proxies.Held) -> None:
         self.clock.shift_s += random.Random(self._phase_name).choice([3600.0, 86_400.0])

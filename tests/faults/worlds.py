@@ -26,7 +26,7 @@ from tests.faults import proxy as proxies, witness as witnesses
 NODES = "/api/v1/nodes"
 NODE_MILLI, NODES_COUNT, POD_MILLI = 4000, 3, 500
 CONNECTIONS = 40
-SETTLED_S = 40.0
+SETTLED_S = 60.0
 
 _TEMPLATE = {
     "metadata": {"labels": {"app": "other"}},
@@ -135,7 +135,7 @@ class World:
                 initial_backoff_seconds=0.2, max_backoff_seconds=1.0, max_refused_backoff_seconds=2.0
             ),
             leader_election=election.LeaderElectionSettings(
-                enabled=electing, namespace=name, lease_seconds=4, renew_seconds=3.0, retry_seconds=1.0
+                enabled=electing, namespace=name, lease_seconds=12, renew_seconds=9.0, retry_seconds=1.0
             ),
         )
         self._serial = 0
@@ -256,7 +256,8 @@ class World:
             await program.wired.parts.dispatcher.close(grace_s=0.0)
         else:
             self._stopping.set()
-        await asyncio.wait((program.task,))
+        await asyncio.wait((program.task,), timeout=SETTLED_S)
+        assert program.task.done(), f"{self.name}: the scheduler does not end: {program.task.get_stack()}"
         if not hard:
             program.task.result()
         await program.client.__aexit__(None, None, None)

@@ -41,7 +41,8 @@ test: setup ## Run the tests that need no control plane (minutes, no Go)
 test-cluster: setup ## Run the tests on a real control plane (builds it once)
 	@$(PY) -m pytest -m cluster $(PYTEST_ARGS)
 
-# The ends of the supported range; the version in between is that of test-cluster.
+# The ends of the supported range; the version in between is that of test-cluster. Not run on them: what compares
+# decisions with kube-scheduler's, whose semantics are followed as they are in the version in between.
 OTHER_VERSIONS := v1.34.4 v1.37.2
 
 .PHONY: test-versions
@@ -49,7 +50,7 @@ test-versions: setup ## Run the live tests on the oldest and newest Kubernetes s
 	@for version in $(OTHER_VERSIONS); do \
 		echo "=== Kubernetes $$version"; \
 		GRAPHSCHED_KUBERNETES=$$version $(PY) -m pytest -m cluster tests/controlplane/test_harness.py \
-			tests/contract tests/cluster tests/cases $(PYTEST_ARGS) || exit 1; \
+			tests/contract tests/cluster --ignore tests/cluster/test_shadow.py $(PYTEST_ARGS) || exit 1; \
 	done
 
 .PHONY: torture

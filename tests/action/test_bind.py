@@ -10,6 +10,7 @@ import pytest
 from graphsched.action import bind
 from graphsched.base.kube import client as clients, pods as kube_pods, wire
 from graphsched.base.values import keys, pods
+from tests import builders
 from tests.fakes import apiserver, storage, virtual
 
 End = bind.End

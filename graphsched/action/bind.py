@@ -34,6 +34,9 @@ _log = logging.getLogger(__name__)
 
 TRIES_MAX = 4
 """Binding calls of one order; what the server keeps turning away goes back to the queue, to be decided anew."""
+LATE_S = 60.0
+"""A call without an answer may take effect for so long after this side gave up on it: API servers end what they work on
+after a minute (`--request-timeout`)."""
 PAUSE_FIRST_S = 0.1
 PAUSE_MOST_S = 5.0
 
@@ -194,14 +197,15 @@ async def bind(client: calls.Client, order: Order, *, deadline_s: float, rng: ra
         await asyncio.wait((order.after,))
     waits = backoff.Backoff(first_s=PAUSE_FIRST_S, most_s=PAUSE_MOST_S, rng=rng)
     path = calls.pod_path(order.pod, "binding")
-    last, pinned = "", False
+    last, pinned, late_until = "", False, 0.0
     for _ in range(TRIES_MAX):
         goes = order.look(order, pinned=pinned)
         # The look may have brought news of the pod itself.
         if (seen := order.seen) is not None:
             return seen
         if not goes:
-            return Outcome(order, End.MOVED, detail=f"{order.node} does not take it any more")
+            end = Outcome(order, End.MOVED, detail=f"{order.node} does not take it any more")
+            return await _outlast(client, order, end, until=late_until, deadline_s=deadline_s, waits=waits)
         try:
             await client.post(path, body(order.pod, order.node), deadline_s=deadline_s)
             return Outcome(order, End.BOUND, order.node)
@@ -213,7 +217,7 @@ async def bind(client: calls.Client, order: Order, *, deadline_s: float, rng: ra
         except errors.ClusterError as error:
             last, retry_after_s = str(error), error.retry_after_s
             if isinstance(error, errors.UnreachableError):
-                pinned = True
+                pinned, late_until = True, asyncio.get_running_loop().time() + LATE_S
                 found = await _look(client, order, deadline_s=deadline_s, waits=waits)
             elif error.status in calls.BUSY:
                 found = None
@@ -223,7 +227,21 @@ async def bind(client: calls.Client, order: Order, *, deadline_s: float, rng: ra
         if found is not None:
             return found
         await tasks.pause(waits.next(at_least_s=retry_after_s), until=order.news)
-    return order.seen or Outcome(order, End.FAILED, detail=f"given up after {TRIES_MAX} calls: {last}")
+    end = order.seen or Outcome(order, End.FAILED, detail=f"given up after {TRIES_MAX} calls: {last}")
+    return await _outlast(client, order, end, until=late_until, deadline_s=deadline_s, waits=waits)
+
+
+async def _outlast(
+    client: calls.Client, order: Order, end: Outcome, *, until: float, deadline_s: float, waits: backoff.Backoff
+) -> Outcome:
+    """Keep the room until no earlier call can take effect any more; then `end`, unless one of them has."""
+    loop = asyncio.get_running_loop()
+    while end.end in {End.MOVED, End.FAILED} and loop.time() < until:
+        await tasks.pause(min(waits.next(), until - loop.time()), until=order.news)
+        found = await _look(client, order, deadline_s=deadline_s, waits=waits)
+        if found is not None:
+            return found
+    return end
 
 
 async def _look(client: calls.Client, order: Order, *, deadline_s: float, waits: backoff.Backoff) -> Outcome | None:

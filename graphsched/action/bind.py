@@ -204,8 +204,8 @@ async def bind(client: calls.Client, order: Order, *, deadline_s: float, rng: ra
         if (seen := order.seen) is not None:
             return seen
         if not goes:
-            end = Outcome(order, End.MOVED, detail=f"{order.node} does not take it any more")
-            return await _outlast(client, order, end, until=late_until, deadline_s=deadline_s, waits=waits)
+            moved = Outcome(order, End.MOVED, detail=f"{order.node} does not take it any more")
+            return await _outlast(client, order, moved, until=late_until, deadline_s=deadline_s, waits=waits)
         try:
             await client.post(path, body(order.pod, order.node), deadline_s=deadline_s)
             return Outcome(order, End.BOUND, order.node)
@@ -227,8 +227,8 @@ async def bind(client: calls.Client, order: Order, *, deadline_s: float, rng: ra
         if found is not None:
             return found
         await tasks.pause(waits.next(at_least_s=retry_after_s), until=order.news)
-    end = order.seen or Outcome(order, End.FAILED, detail=f"given up after {TRIES_MAX} calls: {last}")
-    return await _outlast(client, order, end, until=late_until, deadline_s=deadline_s, waits=waits)
+    given_up = order.seen or Outcome(order, End.FAILED, detail=f"given up after {TRIES_MAX} calls: {last}")
+    return await _outlast(client, order, given_up, until=late_until, deadline_s=deadline_s, waits=waits)
 
 
 async def _outlast(

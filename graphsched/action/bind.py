@@ -223,7 +223,8 @@ async def bind(client: calls.Client, order: Order, *, deadline_s: float, rng: ra
                 found = None
             else:
                 end = End.REFUSED if 400 <= error.status < 500 and error.status != 401 else End.FAILED
-                return Outcome(order, end, detail=last, retry_after_s=retry_after_s)
+                said = Outcome(order, end, detail=last, retry_after_s=retry_after_s)
+                return await _outlast(client, order, said, until=late_until, deadline_s=deadline_s, waits=waits)
         if found is not None:
             return found
         await tasks.pause(waits.next(at_least_s=retry_after_s), until=order.news)
@@ -236,7 +237,7 @@ async def _outlast(
 ) -> Outcome:
     """Keep the room until no earlier call can take effect any more; then `end`, unless one of them has."""
     loop = asyncio.get_running_loop()
-    while end.end in {End.MOVED, End.FAILED} and loop.time() < until:
+    while end.end in {End.MOVED, End.FAILED, End.REFUSED} and loop.time() < until:
         await tasks.pause(min(waits.next(), until - loop.time()), until=order.news)
         found = await _look(client, order, deadline_s=deadline_s, waits=waits)
         if found is not None:

@@ -4,7 +4,6 @@ import asyncio
 
 import pytest
 
-from graphsched.action import bind
 from graphsched.app import parking
 from graphsched.app.settings import BindingSettings, QueueSettings
 from tests import builders
@@ -448,37 +447,6 @@ async def test_at_its_end_a_binding_without_an_answer_is_left_to_the_next_start(
         async with live.scheduler(server=server) as it:
             await it.bound("web")
             it.require_sound()
-
-
-@virtual.timed
-async def test_the_room_of_a_binding_that_was_turned_away_is_for_others() -> None:
-    """Whoever found no room because of it is tried at once, while the failed one waits out its penalty."""
-    async with live.scheduler(N1) as it:
-        it.server.faults.refuse("POST", ".*/first/binding", 422, times=99)
-        it.pod(builders.make_pod("first").cpu("2"))
-        await it.until(lambda: it.bindings("first") == 1)
-        it.pod(builders.make_pod("second").cpu("2"))
-        await it.bound("second")
-
-        assert virtual.now() < 5.0
-        it.require_sound()
-
-
-@virtual.timed
-async def test_the_room_of_a_binding_without_an_answer_is_kept_until_it_can_not_arrive_any_more() -> None:
-    """A call that was cut off may still be carried out, so nobody else gets its place before a minute is over."""
-    async with live.scheduler(N1) as it:
-        it.server.faults.drop("POST", ".*/first/binding", times=bind.TRIES_MAX)
-        it.pod(builders.make_pod("first").cpu("2"))
-        await it.until(lambda: it.bindings("first") == bind.TRIES_MAX)
-        last = virtual.now()
-        it.pod(builders.make_pod("second").cpu("2").priority(5))
-        await it.quiet(bind.LATE_S - 1.0)
-        assert "" == it.where("second")
-        await it.bound("second")
-
-        assert bind.LATE_S <= virtual.now() - last
-        it.require_sound()
 
 
 @virtual.timed

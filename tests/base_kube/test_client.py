@@ -104,6 +104,20 @@ async def test_a_call_without_an_answer_fails_at_its_deadline() -> None:
 
 
 @virtual.timed
+async def test_a_call_that_is_cancelled_at_its_very_deadline_is_cancelled() -> None:
+    """Told as a missing answer it would be tried again, and whoever ends the program would wait for it for ever."""
+    async with apiserver.FakeApiServer() as server, server.client() as client:
+        server.faults.hang("GET", ".*")
+        call = asyncio.create_task(client.get(PODS, deadline_s=7))
+        asyncio.get_running_loop().call_later(7, call.cancel)
+
+        await asyncio.wait((call,))
+
+        assert 7 == virtual.now()
+        assert call.cancelled()
+
+
+@virtual.timed
 async def test_a_lost_answer_is_not_answered_by_sending_again() -> None:
     """The pod was made; a second POST would be a mistake of ours."""
     async with apiserver.FakeApiServer() as server, server.client() as client:

@@ -49,6 +49,7 @@ MATCHERS_EACH = 32
 LOGGED_MAX = 50
 """Lines about single differences in one audit."""
 _NEVER = float("inf")
+_PERIODIC = "periodic"
 _NAP_S = 3600.0
 _POLL_S = 0.25
 
@@ -103,7 +104,7 @@ class Auditor:
         self._wake = asyncio.Event()
         self._asked = False
         self._due = _NEVER
-        self._reason = "periodic"
+        self._reason = _PERIODIC
         self._back_at = -_NEVER
         self.last: findings.Report | None = None
         self.ended = clock.monotonic()
@@ -125,14 +126,11 @@ class Auditor:
         else:
             return
         self._back_at = now
-        due = now + self._rng.uniform(*within_s)
-        if due < self._due:
-            self._due, self._reason = due, f"the API server {reason}"
-            self._wake.set()
+        self._hasten(now + self._rng.uniform(*within_s), f"the API server {reason}")
 
     async def run(self) -> None:
         """Audit whenever it is time, until cancelled."""
-        self._schedule(self._every_s)
+        self._hasten(self._in(self._every_s), _PERIODIC)
         while True:
             wait_s = self._due - self._clock.monotonic()
             if not self._asked and wait_s > 0:
@@ -141,11 +139,12 @@ class Auditor:
                 continue
             dumped, self._asked = self._asked, False
             reason = SIGNAL if dumped else self._reason
-            self._schedule(self._every_s)
+            # What gives cause for an audit from here on comes too late for this one.
+            self._due, self._reason = self._in(self._every_s), _PERIODIC
             if self._started():
                 report = await self.once(reason)
                 if report.total:
-                    self._schedule(min(self._every_s or AGAIN_S, AGAIN_S))
+                    self._hasten(self._in(min(self._every_s or AGAIN_S, AGAIN_S)), _PERIODIC)
             else:
                 report = findings.Report(reason=reason, began=self._clock.wall(), result=findings.Result.FAILED)
                 report.problem = "the first lists are not in the graph yet"
@@ -153,9 +152,15 @@ class Auditor:
             if dumped:
                 await self._dump(report)
 
-    def _schedule(self, after_s: float) -> None:
-        jittered_s = after_s * self._rng.uniform(0.9, 1.1)
-        self._due, self._reason = self._clock.monotonic() + jittered_s if after_s else _NEVER, "periodic"
+    def _in(self, after_s: float) -> float:
+        """When it is so much later, give or take a tenth; never for 0."""
+        return self._clock.monotonic() + after_s * self._rng.uniform(0.9, 1.1) if after_s else _NEVER
+
+    def _hasten(self, due: float, reason: str) -> None:
+        """Have the next audit at this time, unless it is due before."""
+        if due < self._due:
+            self._due, self._reason = due, reason
+            self._wake.set()
 
     # ── what ───────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -48,8 +48,10 @@ from graphsched.sources import inbox as inboxes, reflector, resources
 
 _log = logging.getLogger(__name__)
 
-OTHER_CONNECTIONS = 16
-"""Watches, status patches and events, beside the bindings."""
+OTHER_CONNECTIONS = 20
+"""Beside the bindings: 8 watches, 4 conditions, 2 events, the lease, an audit, an inquest, and some in reserve. A lease
+must not wait for a connection.
+"""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,7 +28,8 @@ class Watches:
             counter(
                 "graphsched_watch_relists_total",
                 "Times a resource was listed in full, by reason: start, expired (the server forgot our position), "
-                "resync (asked for by the graph) or refresh (this replica began to lead).",
+                "refused (it would not go on from there), silent (it said nothing from there), went back (its database "
+                "is an older one), resync (the graph or an audit asked for it) or refresh (this replica leads now).",
                 "resource",
                 "reason",
             ),

@@ -428,6 +428,22 @@ async def test_audits_come_by_themselves_and_sooner_after_a_difference() -> None
 
 
 @virtual.timed
+async def test_a_difference_does_not_put_off_an_audit_that_is_due_sooner() -> None:
+    """The API server goes back while an audit finds something: the next one comes in seconds, not in a minute."""
+    async with live.scheduler(*NODES, pods=PODS, audit=SILENT) as it:
+        await it.bound("p7")
+        wrong_usage(it)
+        it.program.auditor.ask()
+        await it.quiet(0.001)
+        it.program.auditor.doubt("went back")
+        audits = [await next_audit(it), await next_audit(it)]
+
+        assert ["1 derived, mended", "clean"] == [report.summary for _, report in audits]
+        assert "the API server went back" == audits[1][1].reason
+        assert audits[1][0] <= auditing.WENT_BACK_S[1] + 1.0
+
+
+@virtual.timed
 async def test_an_api_server_that_was_away_gives_cause_for_an_audit() -> None:
     """It may be another one; but a flapping connection gives no cause for one after another."""
     async with live.scheduler(*NODES, pods=PODS, audit=SILENT) as it:

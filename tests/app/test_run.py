@@ -8,8 +8,10 @@ import signal
 
 import pytest
 
-from graphsched.app import run, settings
+from graphsched.action import conditions, events
+from graphsched.app import run, settings, wiring
 from graphsched.base.values import errors
+from graphsched.sources import resources
 from tests import builders
 from tests.app import live
 from tests.fakes import apiserver, storage, virtual
@@ -124,3 +126,10 @@ async def test_a_part_that_returns_is_a_failure_too() -> None:
             await run.serve(program, settings.Settings(), asyncio.Event(), besides={"part": brief()})
 
     assert "the task part has ended" in str(run._first(caught.value))
+
+
+def test_the_lease_never_waits_for_a_connection() -> None:
+    """With every watch open, every word on its way, an audit and an inquest, there is one left to renew it by."""
+    others = len(resources.ALL) + conditions.WORKERS + events.WORKERS + len(("audit", "inquest"))
+
+    assert others < wiring.OTHER_CONNECTIONS

@@ -3,6 +3,8 @@
 import pathlib
 import re
 
+from graphsched.sources import resources
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
 
@@ -16,6 +18,11 @@ def test_every_metric_has_its_line() -> None:
     ]
 
     assert sorted(served) == sorted(told)
+
+
+def test_the_number_of_watches_is_the_real_one() -> None:
+    """Somebody sizes an API server by it."""
+    assert f"| watches | {len(resources.ALL)} a replica" in TEXT
 
 
 def test_links_within_the_page_lead_somewhere() -> None:

@@ -218,8 +218,8 @@ class Client:
         what = f"{method} {path}"
         plain = body if body is None or isinstance(body, bytes) else msgspec.json.encode(body)
         total_s = self.patience.request_s if deadline_s is None else deadline_s
-        # Not aiohttp's limit for the whole: one of 3.14 that runs out in the turn in which the caller is cancelled takes
-        # the cancellation for its own, twice, and the caller goes on as if nobody had told it to end.
+        # Not aiohttp's own limit for the whole (3.14): where it runs out in the turn in which the caller is cancelled,
+        # both are taken for it, and the caller goes on as if nobody had told it to end.
         limits = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S)
         access = await self._keeper.current()
         while True:

@@ -15,8 +15,10 @@ Patching = typing.Literal["merge", "strategic-merge", "json"]
 Query = Mapping[str, str | int]
 NO_QUERY: Query = {}
 
-BUSY = (429, 503)
-"""The API server is there and asks for patience: nothing took effect."""
+BUSY = (429, 500, 503)
+"""The API server is there and asks for patience, or a webhook that it asked did not answer: nothing took effect. (A 500
+that is the server's own is an `UnreachableError`.)
+"""
 
 
 class Client(typing.Protocol):

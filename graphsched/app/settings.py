@@ -189,7 +189,7 @@ class ProfileSettings(Group, frozen=True):
 
 
 class SharedSettings(Group, frozen=True):
-    """Mode `shared`: every node, beside other schedulers. All but the headroom counts in `exclusive` as well.
+    """Mode `shared`: every node, beside others. All but headroom counts in `exclusive` too, `candidates` in `advise`.
 
     Attributes:
         headroom_percent: Share of every node's allocatable resources that our pods leave free; 0 decides exactly as

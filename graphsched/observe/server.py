@@ -97,7 +97,6 @@ class Sights(msgspec.Struct, frozen=True):
         explain: Explains one pod.
         graph: Hands out the whole graph.
         standby: Why another replica is to be asked about decisions; empty when this one makes them.
-
         queue: Shows who waits; anything msgspec can encode.
         config: The configuration in effect, without secrets; anything msgspec can encode.
         shadow: A limit of disagreements → a report msgspec can encode; None where nothing is compared.

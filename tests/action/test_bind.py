@@ -53,6 +53,30 @@ def test_the_body_names_pod_uid_and_node() -> None:
 
 
 @virtual.timed
+async def test_a_webhook_that_is_away_holds_no_place_for_a_minute() -> None:
+    """It is asked before anything is written, so no late binding can come of it, and nothing has to be waited for."""
+    message = 'Internal error occurred: failed calling webhook "quota.example": connection refused'
+    async with cluster() as (server, client):
+        server.faults.refuse("POST", BINDING, 500, reason="InternalError", message=message, times=99)
+        outcome = await carried_out(client, order_for(server))
+
+        assert (End.FAILED, True) == (outcome.end, message in outcome.detail)
+        assert virtual.now() < 5.0
+        assert bind.TRIES_MAX == len(server.asked("POST", BINDING))
+        assert [] == server.asked("GET", POD)
+
+
+@virtual.timed
+async def test_a_pod_that_a_webhook_calls_not_found_is_not_gone() -> None:
+    """Taken for deleted it would be forgotten, and wait for ever."""
+    message = 'admission webhook "quota.example" denied the request: no such team'
+    async with cluster() as (server, client):
+        server.faults.refuse("POST", BINDING, 404, reason="NotFound", message=message)
+
+        assert End.REFUSED is (await carried_out(client, order_for(server))).end
+
+
+@virtual.timed
 async def test_a_pod_is_bound_by_one_call() -> None:
     """The plain case costs one request."""
     async with cluster() as (server, client):

@@ -38,6 +38,22 @@ def test_each_status_has_its_error(code: int, kind: type[errors.ClusterError]) -
     assert (code, "Because", f"POST /x: {code} told so") == (error.status, error.reason, str(error))
 
 
+@pytest.mark.parametrize("code", [400, 401, 404, 409, 410, 500, 504])
+@pytest.mark.parametrize(
+    "message",
+    [
+        'admission webhook "quota.example" denied the request: no such team',
+        'Internal error occurred: failed calling webhook "quota.example": connection refused',
+    ],
+)
+def test_what_a_webhook_says_is_no_word_about_the_object(code: int, message: str) -> None:
+    """A webhook chooses the status of its refusal, and is asked before anything is written: nothing took effect."""
+    error = answers.error(code, status(code, "Because", message), what="POST /x")
+
+    assert errors.ClusterError is type(error)
+    assert (code, f"POST /x: {code} {message}") == (error.status, str(error))
+
+
 def test_503_from_something_in_between_leaves_open_whether_it_took_effect() -> None:
     """A load balancer may have passed the request on before it gave up."""
     error = answers.error(503, b"<html>no healthy upstream</html>", what="POST /x")

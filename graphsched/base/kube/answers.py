@@ -7,6 +7,7 @@ change is whether it may have taken effect: `UnreachableError` says it may, ever
 from __future__ import annotations
 
 import os
+import re
 import ssl
 
 import aiohttp
@@ -30,6 +31,11 @@ _CLASSES: dict[int, type[errors.ClusterError]] = {
     504: errors.UnreachableError,
 }
 
+_ADMISSION = re.compile(r'(admission webhook|Internal error occurred: failed calling webhook) "')
+"""How the API server begins when a webhook refused, with whatever status the webhook chose, or did not answer. It asks
+them before it writes.
+"""
+
 _OWN_WORDS = frozenset({404, 409, 410, 503})
 """What follows from these is too much to take anybody's word but the API server's."""
 
@@ -52,6 +58,9 @@ def error(status: int, body: bytes, *, what: str, retry_after: str = "") -> erro
         # Not the API server's words, but of something between us: it may have passed the request on before it gave up,
         # and whether the object is there it can not know.
         kind = errors.UnreachableError
+    elif _ADMISSION.match(told.message):
+        # Neither gone nor somewhere else, as the status may have it, and nothing took effect.
+        kind = errors.ClusterError
     return kind(
         f"{what}: {status} {_words(told.message or body.decode(errors='replace'))}",
         status=status,

@@ -210,6 +210,10 @@ class Server:
             )
             _abort(request)
             return web.Response(status=503)
+        except ConnectionError:
+            # Whoever asked has gone, which is theirs to do and nothing to log; there is nobody to read this answer.
+            _abort(request)
+            return web.Response(status=503)
         finally:
             busy.discard(request.protocol)
         return response
@@ -311,7 +315,7 @@ class Server:
     def _closed(self, request: web.Request) -> web.Response | None:
         # The name it was asked for by must be local too: a page of another site, whose name was made to mean this host,
         # reaches it from a browser here. A token, which no browser adds by itself, is proof enough.
-        if self.door.guard is not None or (_is_local(request.remote) and _is_local_name(request.url.host)):
+        if self.door.guard is not None or (_is_local(request.remote) and _is_local_name(_asked_name(request))):
             return None
         return self._refused("forbidden", 403, "debug endpoints answer this host only: use kubectl port-forward")
 
@@ -356,6 +360,14 @@ def _is_local(address: str | None) -> bool:
     parsed = ipaddress.ip_address(address.partition("%")[0])
     mapped = parsed.ipv4_mapped if isinstance(parsed, ipaddress.IPv6Address) else None
     return (mapped or parsed).is_loopback
+
+
+def _asked_name(request: web.Request) -> str | None:
+    """The name in the Host header; None for one that is no name, has a port that is none, or is no text."""
+    try:
+        return request.url.host
+    except ValueError:
+        return None
 
 
 def _is_local_name(host: str | None) -> bool:

@@ -6,6 +6,7 @@ Only the loop's clock is simulated: minutes pass as soon as nothing else can hap
 
 import asyncio
 import contextlib
+import logging
 import socket
 from collections.abc import AsyncIterator
 
@@ -254,3 +255,28 @@ async def test_a_name_is_listened_to_at_the_addresses_this_host_has(addresses: l
 async def _unasked(_request: web.BaseRequest) -> web.StreamResponse:
     """Serve nothing: nobody asks."""
     raise AssertionError
+
+
+@virtual.timed
+@pytest.mark.parametrize("host", [b"localhost:x", b"localhost:99999", b"\xff", b"xn--"])
+async def test_a_host_that_is_none_is_refused(host: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    """It is no local name; and whoever sends such things fills no log."""
+    async with serving() as callers:
+        reader = await callers.call(b"GET /debug/queue HTTP/1.1\r\nHost: " + host + b"\r\n\r\n")
+        assert 403 == await status(reader)
+
+    assert [] == [record for record in caplog.records if record.levelno >= logging.WARNING]
+
+
+@virtual.timed
+@pytest.mark.parametrize("path", [b"/metrics", b"/livez"])
+async def test_who_hangs_up_before_the_answer_fills_no_log(path: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    """Scrapers time out, and anybody may call the health endpoints: that is no error, and the next one is served."""
+    async with serving() as callers:
+        for _ in range(3):
+            reader = await callers.call(b"GET " + path + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            callers._open[-1].write_eof()
+            await ended(reader)
+        assert 200 == await status(await callers.call(PROBE))
+
+    assert [] == [record for record in caplog.records if record.levelno >= logging.WARNING]

@@ -36,6 +36,8 @@ RELEASE_S = 3.0
 """For giving up the lease at the end; who is not told waits until it runs out."""
 LAG_PERIOD_S = 0.5
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
+FIRST_PROCESS = 1
+"""Of a container. The system ends it by no signal that it does not handle itself."""
 
 
 def main(settings: configuration.Settings) -> int:
@@ -74,10 +76,13 @@ async def run(
     clock = clock or clocks.RealClock()
     request = config.find(kubeconfig=settings.client.kubeconfig, context=settings.client.context, environ=environ)
     keeper = credentials.Keeper(lambda: config.load(request), clock=clock)
-    access = await keeper.current()
-    _log.info("serving %s in mode %s at %s", modes.served(settings), settings.mode, access.server)
     stopping = asyncio.Event()
     with _Signals(stopping) as signals:
+        if not await _loaded(keeper, stopping):
+            _log.info("ended before anything was asked of a cluster")
+            return 0
+        access = await keeper.current()
+        _log.info("serving %s in mode %s at %s", modes.served(settings), settings.mode, access.server)
         async with wiring.client(settings, keeper) as client:
             program = wiring.build(settings, client, clock=clock, rng=random.Random())
             signals.on_audit(program.auditor.ask)
@@ -90,6 +95,24 @@ async def run(
             finally:
                 await program.server.stop()
     return 0
+
+
+async def _loaded(keeper: credentials.Keeper, stopping: asyncio.Event) -> bool:
+    """Have the credentials loaded; whether that came before `stopping`, which ends it with all that it has started.
+
+    Raises:
+        InputError: They can not be had.
+    """
+    loading, stopped = asyncio.ensure_future(keeper.current()), asyncio.ensure_future(stopping.wait())
+    try:
+        await asyncio.wait((loading, stopped), return_when=asyncio.FIRST_COMPLETED)
+        if loading.done():
+            await loading
+        return loading.done()
+    finally:
+        loading.cancel()
+        stopped.cancel()
+        await asyncio.gather(loading, stopped, return_exceptions=True)
 
 
 async def serve(
@@ -186,6 +209,8 @@ class _Signals:
     def _received(self) -> None:
         self._stopping.set()
         self._remove()
+        if os.getpid() == FIRST_PROCESS:
+            signal.signal(signal.SIGTERM, lambda number, _: os._exit(128 + number))
 
     def _remove(self) -> None:
         while self._installed:

@@ -10,6 +10,7 @@ import pytest
 
 from graphsched.action import conditions, events
 from graphsched.app import run, settings, wiring
+from graphsched.base.kube import config, credentials
 from graphsched.base.values import errors
 from graphsched.sources import resources
 from tests import builders
@@ -83,6 +84,57 @@ def test_sigusr2_audits_and_dumps_and_the_program_goes_on(tmp_path: pathlib.Path
     (waiting,) = written["queue"]["pods"]
     assert ("default/web", ["NodeResourcesFit"]) == (waiting["pod"], waiting["refused_by"])
     assert {"node": 1, "pod": 1} == written["graph"]
+
+
+def test_a_signal_ends_it_while_credentials_are_loaded(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An exec plugin may take long: it ends with the program, which ends at once and in good order."""
+    asked = asyncio.Event()
+    ended: list[str] = []
+
+    async def load(_request: object) -> credentials.Credentials:
+        asked.set()
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            ended.append("plugin")
+        raise AssertionError
+
+    monkeypatch.setattr(config, "load", load)
+    (tmp_path / "kubeconfig").write_text(KUBECONFIG.format(server="http://127.0.0.1:1"))
+
+    async def body() -> int:
+        options = settings.load(flags={"--kubeconfig": str(tmp_path / "kubeconfig")})
+        task = asyncio.create_task(run.run(options, environ={}))
+        async with asyncio.timeout(30.0):
+            await asked.wait()
+            os.kill(os.getpid(), signal.SIGTERM)
+            return await task
+
+    assert 0 == asyncio.run(body())
+    assert ["plugin"] == ended
+
+
+def test_a_second_signal_ends_the_first_process_of_a_container(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system's own effect of a signal is none on process 1."""
+    codes: list[int] = []
+    process = os.getpid()
+    monkeypatch.setattr(os, "getpid", lambda: run.FIRST_PROCESS)
+    monkeypatch.setattr(os, "_exit", codes.append)
+
+    async def body() -> None:
+        stopping = asyncio.Event()
+        with run._Signals(stopping):
+            os.kill(process, signal.SIGTERM)
+            async with asyncio.timeout(30.0):
+                await stopping.wait()
+            os.kill(process, signal.SIGTERM)
+
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        asyncio.run(body())
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert [128 + signal.SIGTERM] == codes
 
 
 def test_a_kubeconfig_that_is_not_there_is_told() -> None:

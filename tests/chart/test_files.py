@@ -66,6 +66,10 @@ def test_the_readme_is_fresh() -> None:
         {"networkPolicy": {"apiServerPorts": []}},
         {"prometheusRule": {"disabled": ["KubePodCrashLooping"]}},
         {"flowControl": {"concurrencyShares": 0}},
+        {"config": {"http": 5}},
+        {"config": {"http": None}},
+        {"config": {"http": {"tls": True}}},
+        {"config": {"leaderElection": None}},
     ],
     ids=str,
 )

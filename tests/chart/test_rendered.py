@@ -175,6 +175,16 @@ def test_the_names_of_ports_probes_and_monitor_agree(rendered: Rendered) -> None
     assert service["spec"]["selector"] == one(objects, "Deployment")["spec"]["selector"]["matchLabels"]
 
 
+def test_the_port_of_the_configuration_is_the_one_that_is_probed(rendered: Rendered) -> None:
+    """It wins over the value, so all that ask go by it: a pod that is probed elsewhere is killed for ever."""
+    objects = rendered["everything"]
+    (container,) = one(objects, "Deployment")["spec"]["template"]["spec"]["containers"]
+
+    assert 10260 == yaml.safe_load(one(objects, "ConfigMap")["data"]["config.yaml"])["http"]["port"]
+    assert [{"name": "http", "containerPort": 10260}] == container["ports"]
+    assert [{"name": "http", "port": 10260, "targetPort": "http"}] == one(objects, "Service")["spec"]["ports"]
+
+
 def test_the_configuration_is_the_users_over_the_charts(rendered: Rendered) -> None:
     """The chart says who it is and where it listens; what the user says wins."""
     defaults = yaml.safe_load(one(rendered["defaults"], "ConfigMap")["data"]["config.yaml"])
@@ -366,3 +376,24 @@ def test_helm_refuses_a_wrong_value(tmp_path: pathlib.Path) -> None:
 
     assert result.returncode != 0
     assert "replica" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"config": {"http": {"port": 0}}}, "config.http.port: a port that is not known beforehand can not be probed"),
+        ({"extraArgs": ["--no-leader-elect"]}, "extraArgs: --no-leader-elect would win over"),
+        ({"extraArgs": ["--log-format", "json", "--mode=advise"]}, "extraArgs: --mode=advise would win over"),
+        ({"extraArgs": ["--port", "1"]}, "extraArgs: --port would win over"),
+        ({"config": None}, "config"),
+    ],
+    ids=str,
+)
+def test_values_that_contradict_each_other_are_refused(
+    changes: dict[str, Any], said: str, tmp_path: pathlib.Path
+) -> None:
+    """Two that both decide would give the same room away, and a pod whose probes ask elsewhere is killed for ever."""
+    result = rendering.run_helm(changes, tmp_path)
+
+    assert result.returncode != 0
+    assert said in result.stderr

@@ -51,6 +51,25 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- mergeOverwrite $base (deepCopy .Values.config) | toYaml -}}
 {{- end -}}
 
+{{/* Where it listens in effect: probes, Service and notes go by it. */}}
+{{- define "graphsched.port" -}}
+{{- $port := (include "graphsched.config" . | fromYaml).http.port -}}
+{{- if not $port -}}
+{{- fail "config.http.port: a port that is not known beforehand can not be probed: set http.port" -}}
+{{- end -}}
+{{- $port -}}
+{{- end -}}
+
+{{/* Refuses arguments that would win over what is rendered for the values. */}}
+{{- define "graphsched.extraArgs" -}}
+{{- range .Values.extraArgs -}}
+{{- if regexMatch "^--(config|mode|host|port|scheduler-name|(no-)?leader-elect)(=|$)" . -}}
+{{- fail (printf "extraArgs: %s would win over what rights, probes and replicas are rendered for: set the value instead" .) -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml .Values.extraArgs -}}
+{{- end -}}
+
 {{- define "graphsched.priorityClassName" -}}
 {{- if .Values.priorityClass.create -}}
 {{- include "graphsched.fullname" . -}}

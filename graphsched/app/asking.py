@@ -59,6 +59,12 @@ def get(server: Server, path: str, *, timeout_s: float, bytes_max: int, instead:
     url = server.url.rstrip("/")
     if not url.startswith(("http://", "https://")):
         raise errors.InputError("--server", problem=f'"{url}" is no URL', remedy=f"use e.g. {DEFAULT}")
+    try:
+        _ = urllib.parse.urlsplit(url).port
+    except ValueError as error:
+        raise errors.InputError(
+            "--server", problem=f'"{url}" is no URL: {error}', remedy=f"use e.g. {DEFAULT}"
+        ) from error
     headers = {"Authorization": f"Bearer {_token(url, server.token_file)}"} if server.token_file else {}
     # No proxy: the address is this machine's, or one the user named.
     opener = urllib.request.build_opener(
@@ -70,6 +76,10 @@ def get(server: Server, path: str, *, timeout_s: float, bytes_max: int, instead:
             body: bytes = response.read(bytes_max + 1)
     except urllib.error.HTTPError as error:
         raise errors.ClusterError(f"{url}: {_reason(error)}{_hint(error, server)}", status=error.code) from error
+    except http.client.InvalidURL as error:
+        raise errors.InputError(
+            "--server", problem=f'"{url}" is no URL: {error}', remedy=f"use e.g. {DEFAULT}"
+        ) from error
     except (OSError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", error)
         if isinstance(reason, ssl.SSLCertVerificationError):
@@ -107,7 +117,7 @@ def _token(url: str, path: str) -> str:
     except (OSError, UnicodeDecodeError) as error:
         problem = error.strerror or str(error) if isinstance(error, OSError) else "it is not a text"
         raise errors.InputError("--token-file", path, problem=problem.lower()) from error
-    if not token or len(token) > TOKEN_BYTES_MAX or len(token.split()) != 1:
+    if not token or len(token) > TOKEN_BYTES_MAX or not token.isprintable() or " " in token:
         raise errors.InputError(
             "--token-file", path, problem="holds no token", remedy="kubectl create token SERVICEACCOUNT makes one"
         )
@@ -133,7 +143,11 @@ def _hint(error: urllib.error.HTTPError, server: Server) -> str:
 
 def _reason(error: urllib.error.HTTPError) -> str:
     """What the server said, in its own words where it has any."""
-    body = error.read(4096)
+    try:
+        body = error.read(4096)
+    except (OSError, http.client.HTTPException):
+        # The status is known; that its explanation did not arrive whole changes nothing.
+        body = b""
     try:
         return str(msgspec.json.decode(body, type=dict[str, str])["error"])
     except (msgspec.DecodeError, KeyError):

@@ -11,6 +11,7 @@ import datetime as dt
 import ipaddress
 import pathlib
 import platform
+import stat
 from collections.abc import Callable
 
 from graphsched.base.kit import clock as clocks
@@ -36,6 +37,11 @@ def of_files(certificate: str, key: str) -> Callable[[], bytes]:
 
 def _content(path: str, field: str) -> bytes:
     try:
+        # What waits for a writer, like a pipe, would hold up the event loop, and could not be read again anyway.
+        if not stat.S_ISREG(pathlib.Path(path).stat().st_mode):
+            raise errors.InputError(
+                f"http.tls.{field}", problem=f"{path} is not a file", remedy="name one in PEM format"
+            )
         with pathlib.Path(path).open("rb") as file:
             content = file.read(FILE_BYTES_MAX + 1)
     except OSError as error:
@@ -74,7 +80,7 @@ def _self_signed(host: str, now: float) -> bytes:
     addresses: list[x509.GeneralName] = []
     hosts = {"localhost", "127.0.0.1", "::1", platform.node(), host}
     hosts -= {"", "0.0.0.0", "::"}  # noqa: S104  names of no host
-    for each in sorted(hosts):
+    for each in sorted(filter(str.isascii, hosts)):
         try:
             addresses.append(x509.IPAddress(ipaddress.ip_address(each)))
         except ValueError:

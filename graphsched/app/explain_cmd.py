@@ -60,7 +60,7 @@ def _from_server(options: Options) -> why.Explanation:
     name = options.pod if "/" in options.pod else f"default/{options.pod}"
     body = asking.get(
         options.server,
-        f"/debug/explain?{urllib.parse.urlencode({'pod': name})}",
+        f"/debug/explain?{urllib.parse.urlencode({'pod': name}, errors='replace')}",
         timeout_s=_TIMEOUT_S,
         bytes_max=_ANSWER_BYTES_MAX,
         instead="name files to explain from, or use --server",

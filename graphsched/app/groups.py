@@ -6,9 +6,15 @@ import typing
 
 import msgspec
 
-Count = typing.Annotated[int, msgspec.Meta(ge=1)]
-Seconds = typing.Annotated[float, msgspec.Meta(gt=0)]
-Rate = typing.Annotated[float, msgspec.Meta(gt=0)]
+_YEAR_S = 366 * 86_400
+_MANY = 1_000_000
+
+# Each has an upper bound: what is infinite, or a slip of many digits, fails at the start and not in a sum hours later.
+Count = typing.Annotated[int, msgspec.Meta(ge=1, le=_MANY)]
+Seconds = typing.Annotated[float, msgspec.Meta(gt=0, le=_YEAR_S)]
+SecondsOrNone = typing.Annotated[float, msgspec.Meta(ge=0, le=_YEAR_S)]
+"""0 for something that is switched off."""
+Rate = typing.Annotated[float, msgspec.Meta(gt=0, le=_MANY)]
 
 
 class Group(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):

@@ -11,6 +11,8 @@ import ipaddress
 import re
 import typing
 
+import msgspec
+
 from graphsched.app import election
 from graphsched.base.values import errors
 from graphsched.decision import names, profile as judging
@@ -24,6 +26,7 @@ FILTERS = tuple(check.plugin for check in walk.IN_ORDER if check.plugin not in {
 
 # A qualified name, as events.k8s.io asks of reportingController.
 _NAME = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+_HOST = re.compile(r"(?=.{1,253}$)[A-Za-z0-9_]([-\w]{0,61}\w)?(\.\w([-\w]{0,61}\w)?)*\.?", re.ASCII)
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _LABEL_KEY = re.compile(rf"([a-z0-9]([-a-z0-9.]{{0,251}}[a-z0-9])?/)?{_LABEL_VALUE.pattern}")
 
@@ -34,6 +37,7 @@ def check(settings: configuration.Settings, *, place: str) -> None:
     Raises:
         InputError: They do not; `place` is where they are from.
     """
+    _check_texts(msgspec.to_builtins(settings), "", place=place)
     name = settings.scheduler_name
     if _NAME.fullmatch(name) is None:
         raise errors.InputError(
@@ -42,6 +46,11 @@ def check(settings: configuration.Settings, *, place: str) -> None:
     if name == "default-scheduler":
         raise errors.InputError(
             place, "schedulerName", problem=f'"{name}" is the cluster\'s own scheduler', remedy="choose another name"
+        )
+    other = settings.shadow.scheduler_name
+    if _NAME.fullmatch(other) is None:
+        raise errors.InputError(
+            place, "shadow.schedulerName", problem=f'"{other}" is not a name', remedy="e.g. default-scheduler"
         )
     _check_http(settings.http, place=place)
     _check_pool(settings.exclusive, place=place)
@@ -81,8 +90,30 @@ def nearest(name: str, known: typing.Sequence[str]) -> str:
     return f'did you mean "{near[0]}"?' if near else f"known: {', '.join(known)}"
 
 
+def _check_texts(value: object, field: str, *, place: str) -> None:
+    """No text may break a line of the log, or be what no path and no name can hold."""
+    if isinstance(value, str) and not value.isprintable():
+        raise errors.InputError(
+            place, field, problem="holds a character that is not printed", remedy="write it as plain text on one line"
+        )
+    if isinstance(value, dict):
+        for name, each in value.items():
+            _check_texts(name, field, place=place)
+            _check_texts(each, f"{field}.{name}" if field else name, place=place)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            _check_texts(each, field, place=place)
+
+
 def _check_http(http: configuration.HTTPSettings, *, place: str) -> None:
     """What is open to others is encrypted and asks who they are."""
+    if http.host and not _is_host(http.host):
+        raise errors.InputError(
+            place,
+            "http.host",
+            problem=f'"{http.host[:100]}" is no address and no name of a host',
+            remedy="e.g. 127.0.0.1",
+        )
     delegated = http.auth == "delegated"
     if not delegated and not is_loopback(http.host):
         raise errors.InputError(
@@ -114,6 +145,14 @@ def is_loopback(host: str) -> bool:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def _is_host(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return _HOST.fullmatch(host) is not None
+    return True
 
 
 def _check_pool(pool: configuration.ExclusiveSettings, *, place: str) -> None:

@@ -9,21 +9,16 @@ Invariant: a name nobody knows is an error with the nearest known one, never ign
 
 from __future__ import annotations
 
-import pathlib
 import re
 import typing
 from collections.abc import Mapping
 
 import msgspec
-import yaml
 
-from graphsched.app import backoff, election, setting_checks
-from graphsched.app.groups import Count, Group, Rate, Seconds
+from graphsched.app import backoff, election, setting_checks, setting_files
+from graphsched.app.groups import Count, Group, Rate, Seconds, SecondsOrNone
 from graphsched.base.values import errors
 from graphsched.decision import profile as judging
-
-FILE_BYTES_MAX = 1 << 20
-"""A configuration is a screen long; what is bigger is another file."""
 
 
 class ClientSettings(Group, frozen=True):
@@ -98,7 +93,7 @@ class QueueSettings(Group, frozen=True):
     """
 
     initial_backoff_seconds: Seconds = 1.0
-    max_backoff_seconds: typing.Annotated[float, msgspec.Meta(ge=0)] = 10.0
+    max_backoff_seconds: SecondsOrNone = 10.0
     max_refused_backoff_seconds: Seconds = 300.0
     max_unschedulable_seconds: Seconds = 300.0
 
@@ -161,7 +156,7 @@ class AuditSettings(Group, frozen=True):
         dumps_kept: How many dumps are kept there, the newest ones.
     """
 
-    every_seconds: typing.Annotated[float, msgspec.Meta(ge=0)] = 600.0
+    every_seconds: SecondsOrNone = 600.0
     dump_directory: str = ""
     dumps_kept: typing.Annotated[int, msgspec.Meta(ge=1, le=1000)] = 10
 
@@ -319,37 +314,12 @@ def load(path: str = "", *, flags: Mapping[str, object] | None = None) -> Settin
     Raises:
         InputError: A file, field or flag is not what it should be.
     """
-    settings = _convert(_read(path), place=path) if path else Settings()
+    settings = _convert(setting_files.read(path), place=path) if path else Settings()
     for flag, value in (flags or {}).items():
         if value is not None:
             settings = _override(settings, flag, value)
     setting_checks.check(settings, place=path or "settings")
     return settings
-
-
-def _read(path: str) -> object:
-    try:
-        with pathlib.Path(path).open("rb") as file:
-            raw = file.read(FILE_BYTES_MAX + 1)
-    except OSError as error:
-        problem = (error.strerror or str(error)).lower()
-        raise errors.InputError(path, problem=problem, remedy="--config names a YAML file") from error
-    if len(raw) > FILE_BYTES_MAX:
-        raise errors.InputError(path, problem="larger than 1 MiB", remedy="--config names a configuration file")
-    try:
-        loaded: object = yaml.safe_load(raw)
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f"line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
-        problem = str(getattr(error, "problem", None) or "not a text in UTF-8").replace("\n", " ")
-        raise errors.InputError(
-            path, where, problem=f"not valid YAML: {problem}", remedy="see docs/configuration.md"
-        ) from error
-    if loaded is None:
-        return {}
-    if not isinstance(loaded, dict):
-        raise errors.InputError(path, problem="not a mapping", remedy="write settings as `name: value`")
-    return loaded
 
 
 def _override(settings: Settings, flag: str, value: object) -> Settings:
@@ -373,6 +343,8 @@ def _convert(tree: object, *, place: str, flag: bool = False) -> Settings:
         raise _blame(text, () if flag else (place, field), place if flag else "") from error
 
 
+_SHOWN_MAX = 100
+"""Characters of a wrong value in a message."""
 _WORDS = {
     "int": "a whole number",
     "float": "a number",
@@ -398,7 +370,7 @@ def _blame(text: str, where: tuple[str, ...], flag: str) -> errors.InputError:
     if found := re.fullmatch(r"Invalid enum value '?(.*?)'?", text):
         choice = next((each for name, each in _CHOICES.items() if place[-1].endswith(name)), "")
         return errors.InputError(
-            *place, problem=f'"{found[1]}" is not known', remedy=choice and f"use one of: {choice}"
+            *place, problem=f'"{found[1][:_SHOWN_MAX]}" is not known', remedy=choice and f"use one of: {choice}"
         )
     return errors.InputError(*place, problem=text.replace("`", ""), remedy="see docs/configuration.md")
 
@@ -416,4 +388,6 @@ def _unknown(name: str, place: tuple[str, ...]) -> errors.InputError:
     for part in filter(None, place[-1].split(".") if len(place) > 1 else ()):
         kind = next(field.type for field in msgspec.structs.fields(kind) if field.encode_name == part)
     known = [field.encode_name for field in msgspec.structs.fields(kind)]
-    return errors.InputError(*place, problem=f'unknown setting "{name}"', remedy=setting_checks.nearest(name, known))
+    return errors.InputError(
+        *place, problem=f'unknown setting "{name[:_SHOWN_MAX]}"', remedy=setting_checks.nearest(name, known)
+    )

@@ -59,6 +59,10 @@ def command(options: Options) -> int:
         raise errors.ClusterError(
             f"{options.server.url}: not an answer of graphsched of this version ({error})"
         ) from error
+    if missing := [result.value for result in shadow.Result if result not in report.results]:
+        raise errors.ClusterError(
+            f"{options.server.url}: not an answer of graphsched of this version (it does not count {missing[0]})"
+        )
     if options.output is terminal.Output.TABLE:
         _write(report)
     else:

@@ -164,3 +164,44 @@ def test_a_token_goes_nowhere_else(tmp_path: pathlib.Path) -> None:
     asyncio.run(main())
 
     assert ["/debug"] == asked
+
+
+@pytest.mark.parametrize(
+    "url", ["http://[", "https://[::1", "http://a b", "http://localhost:x", "http://localhost:70000"]
+)
+@pytest.mark.parametrize("token", ["", "token"])
+def test_what_is_no_address_is_told(tmp_path: pathlib.Path, url: str, token: str) -> None:
+    """Before a token is read or anything is sent."""
+    server = asking.Server(url=url, token_file=token and str(tmp_path / token))
+    said = "is no URL: |the token would be sent in the clear to http://a b" if token else "is no URL: "
+
+    with pytest.raises(errors.InputError, match=said):
+        asking.get(server, "/", timeout_s=1.0, bytes_max=1, instead="")
+
+
+def test_a_token_with_control_characters_is_none(tmp_path: pathlib.Path) -> None:
+    """Nor is it ever quoted."""
+    path = tmp_path / "token"
+    path.write_bytes(b"canary\x1b[31m")
+
+    with pytest.raises(errors.InputError, match="holds no token") as caught:
+        asking.get(asking.Server(token_file=str(path)), "/", timeout_s=1.0, bytes_max=1, instead="")
+    assert "canary" not in str(caught.value)
+
+
+def test_a_refusal_that_does_not_arrive_whole_is_told_by_its_status(capsys: pytest.CaptureFixture[str]) -> None:
+    """And the name of a pod that is no text is unknown, like any other."""
+
+    async def main() -> None:
+        async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 500 Broken\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n")
+            writer.close()
+
+        async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+            port = server.sockets[0].getsockname()[1]
+            url = f"http://127.0.0.1:{port}"
+            assert 2 == await asyncio.to_thread(cli.execute, ["explain", "\udcff", "--server", url])
+            assert f"graphsched: {url}: answered 500 Broken\n" == capsys.readouterr().err
+
+    asyncio.run(main())

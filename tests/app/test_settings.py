@@ -4,7 +4,7 @@ import pathlib
 
 import pytest
 
-from graphsched.app import settings
+from graphsched.app import setting_files, settings
 from graphsched.base.values import errors
 from graphsched.decision import profile
 
@@ -183,6 +183,7 @@ def test_every_flag_names_a_setting() -> None:
                 "(at most 128 letters, digits and signs without spaces, different for each replica)"
             ),
         ),
+        ("shadow: {schedulerName: ''}", 'shadow.schedulerName: "" is not a name (e.g. default-scheduler)'),
         ("[1, 2]", "not a mapping (write settings as `name: value`)"),
         ("a: 'b", "line 1, column 6: not valid YAML: found unexpected end of stream (see docs/configuration.md)"),
         (
@@ -233,11 +234,102 @@ def test_what_only_this_host_reaches_needs_no_guard(host: str) -> None:
     assert host == settings.load(flags={"--host": host}).http.host
 
 
+@pytest.mark.parametrize("host", ["ä.example", "a b", "127.0.0.1:99", "[::1]", ".", "a..b", "a" * 64, "*"])
+def test_what_is_no_host_is_told(tmp_path: pathlib.Path, host: str) -> None:
+    """Neither the system's look-up nor the certificate would know what to do with it."""
+    said = complaint(tmp_path, f"http: {{host: '{host}', auth: delegated, tls: {{selfSigned: true}}}}")
+
+    assert f'http.host: "{host}" is no address and no name of a host (e.g. 127.0.0.1)' == said
+
+
+@pytest.mark.parametrize("host", ["", "fe80::1%eth0", "Node_1.example.", "a" * 63])
+def test_a_host_may_be_a_name_or_an_address(tmp_path: pathlib.Path, host: str) -> None:
+    """Empty for all addresses, as before."""
+    path = write(tmp_path, f"http: {{host: '{host}', auth: delegated, tls: {{selfSigned: true}}}}")
+
+    assert host == settings.load(path).http.host
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "http: 2020-99-99",
+        '!!int "x": 1',
+        'a: !!int ""',
+        'a: !!bool "x"',
+        'a: !!timestamp "x"',
+        f"a: {'9' * 5000}",
+        "[" * 2000,
+        "a: \0",
+    ],
+    ids=["date", "name", "int", "bool", "timestamp", "digits", "depth", "zero"],
+)
+def test_a_value_that_yaml_can_not_make_is_a_mistake_of_the_file(tmp_path: pathlib.Path, text: str) -> None:
+    """The library says it with errors of many kinds; none of them is a bug of ours."""
+    said = complaint(tmp_path, text)
+
+    assert "not valid YAML: " in said
+    assert said.endswith(" (see docs/configuration.md)")
+    assert len(said) < 300
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("mode: shared\nmode: advise", 'line 2, column 1: not valid YAML: "mode" is given twice'),
+        ("http: {port: 1, port: 2}", 'line 1, column 17: not valid YAML: "port" is given twice'),
+    ],
+)
+def test_nothing_is_dropped_that_is_given_twice(tmp_path: pathlib.Path, text: str, line: str) -> None:
+    """One of the two would not be in effect, and nobody would know which."""
+    assert f"{line} (see docs/configuration.md)" == complaint(tmp_path, text)
+
+
+def test_what_is_merged_may_be_given_again(tmp_path: pathlib.Path) -> None:
+    """That is what merging is for, wherever the merged part is itself merged from another."""
+    text = "queue: &q {<<: &e {maxBackoffSeconds: 7}, maxBackoffSeconds: 8}\nmode: advise\n"
+    loaded = settings.load(write(tmp_path, text))
+
+    assert (8.0, "advise") == (loaded.queue.max_backoff_seconds, loaded.mode)
+
+
+@pytest.mark.parametrize("bad", ["\\0", "\\n", "\\ud800", "\\e[31m"], ids=["zero", "line", "half", "colour"])
+@pytest.mark.parametrize("field", ["schedulerName", "audit.dumpDirectory", "http.tls.certFile", "exclusive.value"])
+def test_a_text_is_one_line_of_what_is_printed(tmp_path: pathlib.Path, field: str, bad: str) -> None:
+    """What no path can hold fails at the start, and nothing breaks a line of the log."""
+    *groups, last = field.split(".")
+    text = "".join(f"{{{group}: " for group in groups) + f'{{{last}: "a{bad}b"}}' + "}" * len(groups)
+    line = "holds a character that is not printed (write it as plain text on one line)"
+
+    assert f"{field}: {line}" == complaint(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "queue: {initialBackoffSeconds: .inf}",
+        "queue: {maxBackoffSeconds: .inf}",
+        "audit: {everySeconds: .inf}",
+        "events: {perSecond: .inf}",
+        "decisions: {kept: 99999999999999999999999999}",
+        "leaderElection: {leaseSeconds: 99999999999}",
+    ],
+)
+def test_no_number_is_without_bounds(tmp_path: pathlib.Path, text: str) -> None:
+    """One that is infinite or a slip of the hand would fail in a sum hours later."""
+    assert "is out of range (it must be at most " in complaint(tmp_path, text)
+
+
+def test_a_wrong_value_is_quoted_in_part(tmp_path: pathlib.Path) -> None:
+    """A page of it helps nobody."""
+    assert len(complaint(tmp_path, f"mode: {'x' * 5000}")) < 300
+
+
 def test_what_is_no_configuration_file_is_told(tmp_path: pathlib.Path) -> None:
     """A missing file, a folder, bytes, and a file of another kind of size."""
     binary, huge = tmp_path / "binary", tmp_path / "huge"
     binary.write_bytes(b"a: \x80")
-    huge.write_bytes(b"#" * (settings.FILE_BYTES_MAX + 1))
+    huge.write_bytes(b"#" * (setting_files.FILE_BYTES_MAX + 1))
     for path, problem in (
         (tmp_path / "absent", "no such file or directory (--config names a YAML file)"),
         (tmp_path, "is a directory (--config names a YAML file)"),

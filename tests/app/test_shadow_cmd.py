@@ -41,6 +41,7 @@ REPORTS = {
         agreed=994,
     ).report({Result.UNSCHEDULABLE: 1}, seconds=59.0),
     "nothing": tally().report({}, seconds=1.0),
+    "other": msgspec.structs.replace(tally(agreed=1).report({}, seconds=1.0), results={Result.SAME: 1}),
 }
 
 
@@ -133,3 +134,9 @@ def test_the_share_that_must_agree_is_exact(agreed: int, lower: int, at_least: f
     report = tally(*findings, agreed=agreed).report({}, seconds=1.0)
 
     assert yes is shadow_cmd.trusted(report, at_least=at_least)
+
+
+def test_a_report_without_a_count_is_of_another_version(server: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is not counted can not be trusted to be none."""
+    assert 2 == cli.execute(["shadow", "--server", f"{server}/other"])
+    assert "not an answer of graphsched of this version (it does not count " in capsys.readouterr().err

@@ -7,6 +7,7 @@ Real TLS on loopback, real files; the certificates are made by an authority of t
 import asyncio
 import contextlib
 import logging
+import os
 import pathlib
 import ssl
 from collections.abc import AsyncIterator
@@ -157,3 +158,14 @@ def test_a_certificate_of_its_own_names_the_machine_and_is_renewed() -> None:
         made.not_valid_after_utc.timestamp(),
     )
     assert b"PRIVATE KEY" in first
+
+
+def test_a_pipe_is_no_certificate(tmp_path: pathlib.Path) -> None:
+    """Opening one waits for a writer, with everything else on the loop."""
+    _, _, key = issue(tmp_path)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+
+    with pytest.raises(errors.InputError) as caught:
+        of_files(pipe, key)
+    assert f"http.tls.certFile: {pipe} is not a file (name one in PEM format)" == str(caught.value)

@@ -82,6 +82,8 @@ def check(settings: configuration.Settings, *, place: str) -> None:
     for field in ("allocation", "balance"):
         if not getattr(settings.profile, field):
             raise errors.InputError(place, f"profile.{field}", problem="is empty", remedy="name a resource, e.g. cpu")
+        if "" in getattr(settings.profile, field):
+            raise errors.InputError(place, f"profile.{field}", problem="has an empty name", remedy="e.g. cpu")
 
 
 def nearest(name: str, known: typing.Sequence[str]) -> str:

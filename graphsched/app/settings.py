@@ -339,6 +339,9 @@ def _convert(tree: object, *, place: str, flag: bool = False) -> Settings:
         return msgspec.convert(tree, Settings)
     except msgspec.ValidationError as error:
         text, _, at = str(error).partition(" - at `$")
+        if not at and " - at `key` in `$" in text:
+            text, _, at = text.partition(" - at `key` in `$")
+            text = text.replace("Expected", "Expected name")
         field = at.rstrip("`").lstrip(".")
         raise _blame(text, () if flag else (place, field), place if flag else "") from error
 
@@ -364,6 +367,8 @@ def _blame(text: str, where: tuple[str, ...], flag: str) -> errors.InputError:
     if found := re.fullmatch(r"Expected `(\w+)`, got `(\w+)`", text):
         wanted, got = (_WORDS.get(word, word) for word in found.groups())
         return errors.InputError(*place, problem=f"is {got}", remedy=f"it must be {wanted}")
+    if text.startswith("Expected name `str`"):
+        return errors.InputError(*place, problem="a name in it is no text", remedy="quote it")
     if found := re.fullmatch(r"Expected `\w+` ([<>]=?) (\S+)", text):
         bound = {">=": "at least", "<=": "at most", ">": "more than", "<": "less than"}[found[1]]
         return errors.InputError(*place, problem="is out of range", remedy=f"it must be {bound} {found[2]}")

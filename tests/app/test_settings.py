@@ -184,6 +184,14 @@ def test_every_flag_names_a_setting() -> None:
             ),
         ),
         ("shadow: {schedulerName: ''}", 'shadow.schedulerName: "" is not a name (e.g. default-scheduler)'),
+        ("1: 2", "a name in it is no text (quote it)"),
+        ("null: 2", "a name in it is no text (quote it)"),
+        (
+            "profile: {weights: {1: 1}}",
+            "profile.weights: a name in it is no text (quote it)",
+        ),
+        ('profile: {allocation: {"": 1}}', "profile.allocation: has an empty name (e.g. cpu)"),
+        ('profile: {balance: [cpu, ""]}', "profile.balance: has an empty name (e.g. cpu)"),
         ("[1, 2]", "not a mapping (write settings as `name: value`)"),
         ("a: 'b", "line 1, column 6: not valid YAML: found unexpected end of stream (see docs/configuration.md)"),
         (

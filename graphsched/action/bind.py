@@ -37,6 +37,8 @@ TRIES_MAX = 4
 LATE_S = 60.0
 """A call without an answer may take effect for so long after this side gave up on it: API servers end what they work on
 after a minute (`--request-timeout`)."""
+_WEBHOOK_AWAY = 500
+"""It took the API server its patience with a webhook to say so; others have use for the place meanwhile."""
 PAUSE_FIRST_S = 0.1
 PAUSE_MOST_S = 5.0
 
@@ -120,9 +122,10 @@ class Order:
         asked: When it was handed over, on the loop's clock.
         after: Something that must be over before the call goes out, or None.
         look: Called right before each call, without an await in between.
+        lingers: Whether it only waits until no call of its own can be carried out any more.
     """
 
-    __slots__ = ("_node_seen", "after", "asked", "look", "news", "node", "pod")
+    __slots__ = ("_node_seen", "after", "asked", "lingers", "look", "news", "node", "pod")
 
     def __init__(
         self,
@@ -138,6 +141,7 @@ class Order:
         self.asked = asked
         self.after = after
         self.look = look
+        self.lingers = False
         self.news = asyncio.Event()
         self._node_seen: str | None = None
 
@@ -219,7 +223,7 @@ async def bind(client: calls.Client, order: Order, *, deadline_s: float, rng: ra
             if isinstance(error, errors.UnreachableError):
                 pinned, late_until = True, asyncio.get_running_loop().time() + LATE_S
                 found = await _look(client, order, deadline_s=deadline_s, waits=waits)
-            elif error.status in calls.BUSY:
+            elif error.status in calls.BUSY and error.status != _WEBHOOK_AWAY:
                 found = None
             else:
                 end = End.REFUSED if 400 <= error.status < 500 and error.status != 401 else End.FAILED
@@ -237,6 +241,7 @@ async def _outlast(
 ) -> Outcome:
     """Keep the room until no earlier call can take effect any more; then `end`, unless one of them has."""
     loop = asyncio.get_running_loop()
+    order.lingers = True
     while end.end in {End.MOVED, End.FAILED, End.REFUSED} and loop.time() < until:
         await tasks.pause(min(waits.next(), until - loop.time()), until=order.news)
         found = await _look(client, order, deadline_s=deadline_s, waits=waits)

@@ -53,8 +53,9 @@ class Dispatcher:
 
     @property
     def free(self) -> int:
-        """How many more orders it takes."""
-        return self._places - len(self._orders)
+        """How many more orders it takes. Those that linger do not hold up others, as long as they are not too many."""
+        lingering = sum(order.lingers for order in self._orders.values())
+        return self._places - len(self._orders) + min(lingering, self._places)
 
     def __len__(self) -> int:
         """Number of orders whose outcome has not been fetched or is not known."""

@@ -151,9 +151,9 @@ class Intake:
     def _changes(self, patch: delta.Patch) -> list[strategies.Change]:
         """Each vertex that the patch touches, as it is and as it will be."""
         store = self._parts.store
-        gone: list[strategies.Change] = [
-            (key, store.vertex(key), None) for key in patch.removed if key not in patch.vertices
-        ]
+        # Sorted, as a set of texts has another order in every process, and a run is to be repeatable.
+        departed = sorted(patch.removed - patch.vertices.keys())
+        gone: list[strategies.Change] = [(key, store.vertex(key), None) for key in departed]
         return gone + [(key, store.vertex(key), after) for key, after in patch.vertices.items()]
 
     def _sifted(self, patch: delta.Patch, source: str) -> delta.Patch:

@@ -48,6 +48,24 @@ async def test_a_place_is_free_again_once_the_outcome_was_fetched() -> None:
 
 
 @virtual.timed
+async def test_orders_that_linger_hold_up_others_only_when_they_are_as_many_as_there_are_places() -> None:
+    """Two that wait for calls which may still arrive leave both places to others; with two more it is full."""
+    async with cluster() as (server, dispatcher):
+        server.faults.drop("POST", ".*/p[01]/binding", times=99)
+        for name in ("p0", "p1"):
+            dispatcher.submit(order_for(server, name))
+        await server.until(lambda: 2 * bind.TRIES_MAX == len(server.asked("POST", ".*/binding")))
+        await asyncio.sleep(10.0)
+        assert (2, 2) == (dispatcher.free, len(dispatcher))
+
+        server.faults.hang("POST", ".*/p[23]/binding", times=99)
+        for name in ("p2", "p3"):
+            dispatcher.submit(order_for(server, name))
+        assert (0, 4) == (dispatcher.free, len(dispatcher))
+        await dispatcher.close(grace_s=0.0)
+
+
+@virtual.timed
 async def test_one_that_waits_holds_up_no_other() -> None:
     """Answers come in any order."""
     async with cluster() as (server, dispatcher):

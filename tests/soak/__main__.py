@@ -95,12 +95,13 @@ async def _soak(
     options: argparse.Namespace,
 ) -> dict[str, Any]:
     book, notes = ledger.Ledger(), Notes()
-    async with api.Api(cluster) as client, asyncio.TaskGroup() as group:
+    # The account has connections of its own: it must not wait for the load.
+    async with api.Api(cluster) as client, api.Api(cluster) as watcher, asyncio.TaskGroup() as group:
         motion = churn.Churn(client, book, nodes=options.nodes, seed=options.seed)
         await motion.populate()
         works = [
-            group.create_task(watching.nodes(client, book)),
-            group.create_task(watching.pods(client, book)),
+            group.create_task(watching.nodes(watcher, book)),
+            group.create_task(watching.pods(watcher, book)),
             *(group.create_task(motion.stream(stream)) for stream in streams.STREAMS),
         ]
         await _filled(book, options.nodes)

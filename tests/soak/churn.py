@@ -17,8 +17,8 @@ from tests.soak import ledger, streams
 PODS = "/api/v1/namespaces/default/pods"
 NODES = "/api/v1/nodes"
 EVERY_S = 0.25
-_FILLING = 24
-"""Creations at a time."""
+_FILLING = 8
+"""Creations at a time, of each stream."""
 _ARRIVAL_S = 10.0
 _LOOK_S = 0.05
 _DRAIN_S = 25.0

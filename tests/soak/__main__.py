@@ -69,6 +69,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--minutes", type=float, default=20.0)
     parser.add_argument("--nodes", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--haste", type=float, default=1.0, help="multiplies how fast pods come and go")
     parser.add_argument("--output", type=pathlib.Path, default=pathlib.Path("out/soak"))
     options = parser.parse_args(arguments)
     options.output.mkdir(parents=True, exist_ok=True)
@@ -82,8 +83,9 @@ def main(arguments: list[str]) -> int:
             )
             for mode, config in CONFIGS.items()
         }
-        report = asyncio.run(_soak(cluster, running, judge, options))
+        report, notes = asyncio.run(_soak(cluster, running, judge, options))
     (options.output / "report.json").write_text(json.dumps(report, indent=2) + "\n")
+    (options.output / "memory.json").write_text(json.dumps(notes.memory) + "\n")
     sys.stdout.write(_text(report))
     return 1 if report["faults"] else 0
 
@@ -93,11 +95,11 @@ async def _soak(
     running: dict[str, scheduling.Scheduler],
     judge: program.Oracle,
     options: argparse.Namespace,
-) -> dict[str, Any]:
+) -> tuple[dict[str, Any], Notes]:
     book, notes = ledger.Ledger(), Notes()
     # The account has connections of its own: it must not wait for the load.
     async with api.Api(cluster) as client, api.Api(cluster) as watcher, asyncio.TaskGroup() as group:
-        motion = churn.Churn(client, book, nodes=options.nodes, seed=options.seed)
+        motion = churn.Churn(client, book, nodes=options.nodes, seed=options.seed, haste=options.haste)
         await motion.populate()
         works = [
             group.create_task(watching.nodes(watcher, book)),
@@ -117,7 +119,7 @@ async def _soak(
             await asyncio.sleep(max(0.0, now + SAMPLE_S - time.monotonic()))
         for work in works:
             work.cancel()
-    return _report(book, motion, notes, options)
+    return _report(book, motion, notes, options), notes
 
 
 async def _filled(book: ledger.Ledger, nodes: int) -> None:

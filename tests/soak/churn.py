@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import collections
 import random
+import time
 from typing import Any
 
 from tests.controlplane import api, cluster as clusters
@@ -21,6 +22,7 @@ _FILLING = 8
 """Creations at a time, of each stream."""
 _ARRIVAL_S = 10.0
 _LOOK_S = 0.05
+_MANY = 50
 _DRAIN_S = 25.0
 _AWAY_S = 8.0
 _TAINT = {"key": "soak/maintenance", "effect": "NoSchedule"}
@@ -33,10 +35,12 @@ class Churn:
         done: What was done → how often.
     """
 
-    def __init__(self, client: api.Api, book: ledger.Ledger, *, nodes: int, seed: int) -> None:
+    def __init__(self, client: api.Api, book: ledger.Ledger, *, nodes: int, seed: int, haste: float) -> None:
+        """`haste` multiplies the rates of all streams."""
         self._client = client
         self._book = book
         self._rng = random.Random(seed)
+        self._haste = haste
         self._groups = streams.groups(nodes)
         self._numbers = dict.fromkeys((stream.name for stream in streams.STREAMS), 0)
         self.done: collections.Counter[str] = collections.Counter()
@@ -51,18 +55,19 @@ class Churn:
     async def stream(self, stream: streams.Stream) -> None:
         """Keep one stream at its share, for ever: `rate` pods a second end, and others take their place."""
         wanted = stream.share * streams.CPU * len(self._groups[stream.group])
-        owed = 0.0
+        owed, before = 0.0, time.monotonic()
         while True:
-            mine = [pod for pod in self._book.pods.values() if ledger.whose(pod) == stream.name]
-            asked = sum(ledger.held_by(pod).cpu for pod in mine)
-            missing = max(0, round((wanted - asked) / (sum(streams.SIZES) / len(streams.SIZES))))
+            mine = self._book.streams[stream.name]
+            missing = max(0, round((wanted - mine.cpu) / (sum(streams.SIZES) / len(streams.SIZES))))
             await self._create(stream, missing)
-            if missing < 50:
-                owed += stream.rate * EVERY_S
-                running = [pod for pod in mine if pod["spec"].get("nodeName")]
-                for pod in self._rng.sample(running, min(int(owed), len(running))):
-                    await self._end(pod["metadata"]["name"])
-                owed -= int(owed)
+            now = time.monotonic()
+            # What was missing at once is the filling at the start, which nothing ends yet.
+            owed, before = (owed + (now - before) * stream.rate * self._haste if missing < _MANY else 0.0), now
+            ending = self._rng.sample(sorted(mine.running), min(int(owed), len(mine.running)))
+            owed -= int(owed)
+            async with asyncio.TaskGroup() as group:
+                for name in ending:
+                    group.create_task(self._end(name.partition("/")[2]))
             await asyncio.sleep(EVERY_S)
 
     async def nodes(self) -> None:

@@ -55,6 +55,14 @@ class Overcommit:
     """The schedulers whose pods were there, the last one's included."""
 
 
+@dataclasses.dataclass(slots=True)
+class Stream:
+    """The pods of one stream: what they ask for together, in milli-CPU, and the names of those that are bound."""
+
+    cpu: int = 0
+    running: set[str] = dataclasses.field(default_factory=set)
+
+
 class Ledger:
     """The account.
 
@@ -63,6 +71,7 @@ class Ledger:
         pods: `namespace/name` → object.
         arrived: Stream → how many of its pods have been seen.
         bindings: Stream → how many of its pods were bound.
+        streams: Stream → its pods.
         overcommits: All that were seen.
         moved: Pods whose node changed, which must not happen.
     """
@@ -72,6 +81,7 @@ class Ledger:
         self.pods: dict[str, Object] = {}
         self.arrived: collections.Counter[str] = collections.Counter()
         self.bindings: collections.Counter[str] = collections.Counter()
+        self.streams: collections.defaultdict[str, Stream] = collections.defaultdict(Stream)
         self.overcommits: list[Overcommit] = []
         self.moved: list[str] = []
         self._bound: dict[str, Bound] = {}
@@ -90,10 +100,13 @@ class Ledger:
         pod = event["object"]
         key = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
         before = self._bound.get(key)
-        self.arrived[whose(pod)] += key not in self.pods and event["type"] == "ADDED"
+        stream = self.streams[whose(pod)]
+        if key not in self.pods and event["type"] == "ADDED":
+            self.arrived[whose(pod)] += 1
+            stream.cpu += held_by(pod).cpu
         gone = event["type"] == "DELETED"
         if gone:
-            self.pods.pop(key, None)
+            stream.cpu -= held_by(pod).cpu if self.pods.pop(key, None) is not None else 0
         else:
             self.pods[key] = pod
         node = pod["spec"].get("nodeName", "")
@@ -106,6 +119,7 @@ class Ledger:
             return
         bound = Bound(key, node, whose(pod), held_by(pod))
         self._bound[key] = bound
+        stream.running.add(key)
         self._on.setdefault(node, {})[key] = bound
         self.bindings[bound.scheduler] += 1
         self._judge(bound, now)
@@ -128,6 +142,7 @@ class Ledger:
         bound = self._bound.pop(key, None)
         if bound is not None:
             del self._on[bound.node][key]
+            self.streams[bound.scheduler].running.discard(key)
 
     def _judge(self, bound: Bound, now: float) -> None:
         node = self.nodes.get(bound.node)

@@ -75,7 +75,8 @@ def test_a_pod_whose_binding_is_refused_for_ever_starves_nobody(arena: clusters.
             # A webhook is heeded by the API server within a second or so of its making.
             await world.start()
             await world.until(
-                "it is refused or bound", lambda pods: _told(pods[CURSED]) or bool(checkers.node_of(pods[CURSED]))
+                "it is refused or bound",
+                lambda pods: CURSED in pods and (_told(pods[CURSED]) or bool(checkers.node_of(pods[CURSED]))),
             )
             if checkers.node_of(world.seen[CURSED]):
                 await world.delete("pods", CURSED)

@@ -73,8 +73,7 @@ async def advise(
         except errors.ClusterError as error:
             last = str(error)
             pinned = pinned or isinstance(error, errors.UnreachableError)
-            open_ended = isinstance(error, (errors.UnreachableError, errors.ConflictError))
-            if not open_ended and error.status not in calls.BUSY:
+            if not calls.passing(error) and not isinstance(error, errors.ConflictError):
                 end = bind.End.REFUSED if 400 <= error.status < 500 and error.status != 401 else bind.End.FAILED
                 return bind.Outcome(order, end, detail=last, retry_after_s=error.retry_after_s)
             await tasks.pause(waits.next(at_least_s=error.retry_after_s), until=order.news)

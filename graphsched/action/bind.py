@@ -37,8 +37,6 @@ TRIES_MAX = 4
 LATE_S = 60.0
 """A call without an answer may take effect for so long after this side gave up on it: API servers end what they work on
 after a minute (`--request-timeout`)."""
-_WEBHOOK_AWAY = 500
-"""It took the API server its patience with a webhook to say so; others have use for the place meanwhile."""
 PAUSE_FIRST_S = 0.1
 PAUSE_MOST_S = 5.0
 
@@ -223,7 +221,7 @@ async def bind(client: calls.Client, order: Order, *, deadline_s: float, rng: ra
             if isinstance(error, errors.UnreachableError):
                 pinned, late_until = True, asyncio.get_running_loop().time() + LATE_S
                 found = await _look(client, order, deadline_s=deadline_s, waits=waits)
-            elif error.status in calls.BUSY and error.status != _WEBHOOK_AWAY:
+            elif error.status in calls.BUSY:
                 found = None
             else:
                 end = End.REFUSED if 400 <= error.status < 500 and error.status != 401 else End.FAILED

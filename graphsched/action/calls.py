@@ -15,9 +15,12 @@ Patching = typing.Literal["merge", "strategic-merge", "json"]
 Query = Mapping[str, str | int]
 NO_QUERY: Query = {}
 
-BUSY = (429, 500, 503)
-"""The API server is there and asks for patience, or a webhook that it asked did not answer: nothing took effect. (A 500
-that is the server's own is an `UnreachableError`.)
+BUSY = (429, 503)
+"""The API server is there and asks for patience: nothing took effect."""
+
+WEBHOOK_AWAY = 500
+"""A webhook that the API server asked did not answer: nothing took effect, and it cost the server's patience to know.
+(A 500 that is the server's own is an `UnreachableError`.)
 """
 
 
@@ -47,4 +50,4 @@ def pod_path(pod: pods.Pod, part: str = "") -> str:
 
 def passing(error: errors.ClusterError) -> bool:
     """Whether the same call may work a little later."""
-    return isinstance(error, errors.UnreachableError) or error.status in BUSY
+    return isinstance(error, errors.UnreachableError) or error.status in {*BUSY, WEBHOOK_AWAY}

@@ -17,7 +17,7 @@ import urllib.request
 
 import msgspec
 
-from graphsched.app import setting_checks
+from graphsched.base.kit import hosts
 from graphsched.base.values import errors
 
 DEFAULT = "http://127.0.0.1:10260"
@@ -107,7 +107,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 def _token(url: str, path: str) -> str:
     host = urllib.parse.urlsplit(url).hostname or ""
-    if url.startswith("http://") and not setting_checks.is_loopback(host):
+    if url.startswith("http://") and not hosts.is_loopback(host):
         raise errors.InputError(
             "--token-file", problem=f"the token would be sent in the clear to {url}", remedy="use https"
         )

@@ -14,6 +14,7 @@ import typing
 import msgspec
 
 from graphsched.app import election
+from graphsched.base.kit import hosts
 from graphsched.base.values import errors
 from graphsched.decision import names, profile as judging
 from graphsched.decision.constraints import walk
@@ -117,7 +118,7 @@ def _check_http(http: configuration.HTTPSettings, *, place: str) -> None:
             remedy="e.g. 127.0.0.1",
         )
     delegated = http.auth == "delegated"
-    if not delegated and not is_loopback(http.host):
+    if not delegated and not hosts.is_loopback(http.host):
         raise errors.InputError(
             place,
             "http.host",
@@ -139,14 +140,6 @@ def _check_http(http: configuration.HTTPSettings, *, place: str) -> None:
         raise errors.InputError(
             place, "http.tls", problem="selfSigned and certFile exclude each other", remedy="leave one of them out"
         )
-
-
-def is_loopback(host: str) -> bool:
-    """Whether this is an address that only this host reaches. Of names only `localhost` is known to be one."""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _is_host(host: str) -> bool:

@@ -10,7 +10,6 @@ loaded again and again, whatever the number of requests that fail.
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import logging
 import pathlib
 import ssl
@@ -19,7 +18,7 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
-from graphsched.base.kit import clock as clocks, pems
+from graphsched.base.kit import clock as clocks, hosts, pems
 from graphsched.base.values import errors
 
 _log = logging.getLogger(__name__)
@@ -221,8 +220,7 @@ def _warn(loaded: Credentials, before: Credentials | None) -> None:
 def is_loopback(server: str) -> bool:
     """Whether the host of this URL is this one, by its address or as `localhost`."""
     try:
-        host = urllib.parse.urlsplit(server).hostname or ""
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+        return hosts.is_loopback(urllib.parse.urlsplit(server).hostname or "")
     except ValueError:
         return False
 

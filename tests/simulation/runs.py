@@ -17,6 +17,7 @@ import dataclasses
 import gc
 import logging
 import random
+import re
 import typing
 import warnings
 from collections.abc import Mapping
@@ -25,6 +26,7 @@ import msgspec
 
 from graphsched.action import bind
 from graphsched.app import election, run as running, settings as configuration, wiring
+from graphsched.sources import resources
 from tests.fakes import serving, storage
 from tests.simulation import checkers, faults, loop as loops, memory, traces, world as worlds
 
@@ -38,7 +40,8 @@ REFUSED_S = 60.0
 PEACE_S = 30.0 + 2 * REFUSED_S
 #: How long a process has to end in good order before it is an error.
 ENDING_S = 60.0
-
+#: How an audit tells of an object that is not as its watch has told.
+_FOUND = re.compile(r"audit: (\S+) .* \((?:missing|stale|extra)\): mended")
 
 ELECTIONS = (
     election.LeaderElectionSettings(enabled=False),
@@ -107,6 +110,16 @@ class Server(memory.Server):
         self.ledger.rolled_back()
         for judge in self.judges.values():
             judge.rolled_back()
+
+    def has_hidden(self, process: str, text: str) -> bool:
+        """Whether the text is an audit's, of an object of which a watch of this process should tell and is silent."""
+        found = _FOUND.fullmatch(text)
+        return found is not None and any(
+            typing.cast("memory.Connection", watch.pipe).request.sender == process
+            and any(found[1].startswith(each.prefix) for each in resources.ALL if each.path == watch.path)
+            for watch in self.watches
+            if not watch.live
+        )
 
     def _changed(self) -> None:
         change = self.storage.history[-1]
@@ -353,11 +366,11 @@ def simulate(seed: int) -> Result:
             loop = typing.cast("loops.Loop", runner.get_loop())
             trace = traces.Trace(loop.time)
             failures = checkers.Failures(trace)
-            handler = traces.Handler(trace, lambda: loops.PROCESS.get() or "sim")
-            logger.addHandler(handler)
-            logger.setLevel(logging.INFO)
             loop.set_exception_handler(lambda _, context: failures.add(f"the loop: {context}"))
             server = Server(faults.Weather(random.Random(f"{seed}/weather")), failures, trace)
+            handler = traces.Handler(trace, lambda: loops.PROCESS.get() or "sim", server.has_hidden)
+            logger.addHandler(handler)
+            logger.setLevel(logging.INFO)
             try:
                 runner.run(_scenario(seed, server, trace, failures))
             except Exception as error:  # noqa: BLE001  it fails this seed, and says so

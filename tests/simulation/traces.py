@@ -28,20 +28,25 @@ class Trace:
 
 
 class Handler(logging.Handler):
-    """Puts what the programs log into the trace, and keeps what they may not say."""
+    """Puts what the programs log into the trace, and keeps what they may not say.
 
-    def __init__(self, trace: Trace, process: Callable[[], str]) -> None:
+    `due` is whether an error of a process is what it ought to say: something is wrong there that it has not done.
+    """
+
+    def __init__(self, trace: Trace, process: Callable[[], str], due: Callable[[str, str], bool]) -> None:
         super().__init__(logging.INFO)
-        #: Records of level error and above.
+        #: Records of level error and above that nothing explains.
         self.errors: list[str] = []
         self._trace = trace
         self._process = process
+        self._due = due
 
     def emit(self, record: logging.LogRecord) -> None:
         """Take a record."""
         text = record.getMessage()
         if record.exc_info and record.exc_info[1] is not None:
             text = f"{text}: {record.exc_info[1]!r}"
-        self._trace.add(self._process(), f"log {record.levelname.lower()}: {text}")
-        if record.levelno >= logging.ERROR:
+        process = self._process()
+        self._trace.add(process, f"log {record.levelname.lower()}: {text}")
+        if record.levelno >= logging.ERROR and not self._due(process, text):
             self.errors.append(text)

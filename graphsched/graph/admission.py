@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 
-from graphsched.base.values import keys, nodes, pods, relations, selections
+from graphsched.base.values import groups, keys, nodes, places, pods, policies, relations, selections
 from graphsched.graph import delta, occupancy
 
 Promised = Callable[[keys.VertexKey], keys.EdgeID | None]
@@ -28,8 +28,16 @@ _KINDS: dict[type, str] = {
     nodes.Namespace: keys.Kind.NAMESPACE.value,
     nodes.PriorityClass: keys.Kind.PRIORITY_CLASS.value,
     selections.Selection: keys.Kind.SELECTION.value,
+    places.Place: keys.Kind.PLACE.value,
+    groups.Group: keys.Kind.GROUP.value,
+    policies.Rule: keys.Kind.RULE.value,
 }
-_EDGE_KINDS: dict[type, keys.EdgeKind] = {relations.Link: keys.EdgeKind.LINK, relations.Runs: keys.EdgeKind.RUNS}
+_EDGE_KINDS: dict[type, keys.EdgeKind] = {
+    relations.Contains: keys.EdgeKind.CONTAINS,
+    relations.Link: keys.EdgeKind.LINK,
+    relations.Runs: keys.EdgeKind.RUNS,
+}
+_PHYSICAL = frozenset({keys.Kind.NODE.value, keys.Kind.DOMAIN.value, keys.Kind.PLACE.value})
 
 
 def problem(patch: delta.Patch, promised: Promised) -> str | None:
@@ -88,7 +96,7 @@ def _vertex_problem(key: keys.VertexKey, vertex: delta.Vertex) -> str | None:
         )
     if isinstance(vertex, selections.Selection) and not selections.is_key(key):
         return "it is of a kind that selects no pods, or its name is not that of an object in a namespace"
-    return None
+    return _amounts_problem(vertex.amounts) if isinstance(vertex, places.Place) else None
 
 
 def _node_problem(node: nodes.Node) -> str | None:
@@ -134,16 +142,28 @@ def _edge_problem(edge: keys.EdgeID, value: relations.Edge) -> str | None:
     if _EDGE_KINDS.get(type(value)) is not edge.kind:
         return f"the attributes are not those of a {edge.kind} edge"
     if isinstance(value, relations.Link):
-        if not (math.isfinite(value.latency_ms) and value.latency_ms >= 0):
-            return f"latency_ms {value.latency_ms} is not a time"
-        if not (math.isfinite(value.bandwidth_mbps) and value.bandwidth_mbps >= 0):
-            return f"bandwidth_mbps {value.bandwidth_mbps} is not a rate"
-        if not 0 < value.health <= 1:
-            return f"health {value.health} is outside (0, 1]"
+        return _link_problem(value)
+    if isinstance(value, relations.Contains):
+        if not {keys.kind_of(edge.source), keys.kind_of(edge.target)} <= _PHYSICAL or edge.source == edge.target:
+            return "a contains edge goes from a place or domain to another one or to a node"
         return None
     if keys.kind_of(edge.source) != keys.Kind.POD or keys.kind_of(edge.target) != keys.Kind.NODE:
         return "a runs edge goes from a pod to a node"
     return _devices_problem(value.devices)
+
+
+def _link_problem(link: relations.Link) -> str | None:
+    for name, amount, what in (
+        ("latency_ms", link.latency_ms, "time"),
+        ("bandwidth_mbps", link.bandwidth_mbps, "rate"),
+    ):
+        if amount is not None and not (math.isfinite(amount) and amount >= 0):
+            return f"{name} {amount} is not a {what}"
+    if not 0 < link.health <= 1:
+        return f"health {link.health} is outside (0, 1]"
+    if not (math.isfinite(link.at) and link.at >= 0):
+        return f"at {link.at} is not a moment"
+    return None
 
 
 def _promise_problem(

@@ -14,9 +14,18 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from graphsched.base.values import keys, nodes, pods, relations, selections, status
+from graphsched.base.values import groups, keys, nodes, places, pods, policies, relations, selections, status
 
-Vertex = nodes.Node | pods.Pod | nodes.Namespace | nodes.PriorityClass | selections.Selection
+Vertex = (
+    nodes.Node
+    | pods.Pod
+    | nodes.Namespace
+    | nodes.PriorityClass
+    | selections.Selection
+    | places.Place
+    | groups.Group
+    | policies.Rule
+)
 """The value structs that are stored as vertices; each knows its `key`."""
 
 

@@ -8,6 +8,7 @@ comparing numbers, and patches that are equal, in the order of their rows as wel
 from __future__ import annotations
 
 import itertools
+import math
 import typing
 from collections.abc import Iterable, Sequence
 
@@ -156,7 +157,8 @@ class _Packer:
         source, target = self.text(edge.source), self.text(edge.target)
         match value, edge.kind:
             case relations.Link(), keys.EdgeKind.LINK:
-                self.rows["links"].append((value.latency_ms, value.bandwidth_mbps, value.health, source, target))
+                known = (math.nan if each is None else each for each in (value.latency_ms, value.bandwidth_mbps))
+                self.rows["links"].append((*known, value.health, source, target))
             case relations.Runs(), keys.EdgeKind.RUNS:
                 self.rows["runs"].append((source, target, self.text(value.uid), self._devices.of(value.devices)))
             case _:

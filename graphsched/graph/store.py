@@ -16,7 +16,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from graphsched.base.values import keys, nodes, pods, relations, selections as values
+from graphsched.base.values import keys, nodes, places, pods, relations, selections as values
 from graphsched.graph import (
     admission,
     attributes,
@@ -220,10 +220,10 @@ class Store:
             self._edges[edge] = value
             self._edges_at.setdefault(edge.source, set()).add(edge)
             self._edges_at.setdefault(edge.target, set()).add(edge)
-            if isinstance(value, relations.Link):
-                self.topology.set_link(edge.source, edge.target, value)
-            else:
+            if isinstance(value, relations.Runs):
                 touched[edge.source] = None
+            else:
+                self.topology.set_tie(edge, value)
 
     def _cut(self, edge: keys.EdgeID, touched: dict[keys.VertexKey, None]) -> None:
         value = self._edges.pop(edge, None)
@@ -234,10 +234,10 @@ class Store:
             at.discard(edge)
             if not at:
                 del self._edges_at[end]
-        if isinstance(value, relations.Link):
-            self.topology.cut_link(edge.source, edge.target)
-        else:
+        if isinstance(value, relations.Runs):
             touched[edge.source] = None
+        else:
+            self.topology.cut_tie(edge)
 
     def _write_vertex(
         self, key: keys.VertexKey, vertex: delta.Vertex | None, touched: dict[keys.VertexKey, None]
@@ -258,6 +258,11 @@ class Store:
             self.matchers.set_namespace(sample.name, None if vertex is None else sample.labels)
         elif isinstance(sample, values.Selection) and before != vertex:
             self.selections.set(key, vertex if isinstance(vertex, values.Selection) else None)
+        elif isinstance(sample, places.Place):
+            if vertex is None:
+                self.topology.remove_place(key)
+            else:
+                self.topology.set_place(key)
 
     # ── derived state ──────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -1,10 +1,10 @@
-"""The physical topology as a graph: domains that contain domains and nodes, and links between any two of them.
+"""The physical topology as a graph: domains and places that contain others and nodes, and links between any of them.
 
 Decisions ask it what is near what; explanations and exports draw it. Domains come from node labels alone (`levels`) and
-live as long as a node is in them. Links are patched in by whoever measured them, and may name a place that is not there
-yet: such a link is kept, and appears in the graph when both its ends do.
+live as long as a node is in them; places are patched in. So are ties, the edges that no label makes: links, and what a
+place contains. A tie may name an end that is not there yet: it is kept, and appears in the graph when both its ends do.
 
-Comes in: nodes and links, from `store`. Goes out: domains, members, distances, and a copy of the graph for exports.
+Comes in: nodes, places and ties, from `store`. Goes out: domains, members, distances, a copy of the graph for exports.
 Invariant: vertices are known by key; the indices of rustworkx are recycled, never leave this module, and decide no
 order.
 """
@@ -16,23 +16,29 @@ import rustworkx
 from graphsched.base.values import keys, labels, relations
 from graphsched.graph import levels
 
-Pair = tuple[keys.VertexKey, keys.VertexKey]
-Payload = keys.EdgeKind | relations.Link
-"""What an edge of the graph carries: `EdgeKind.CONTAINS`, or the link."""
+Tie = relations.Contains | relations.Link
+"""An edge that is patched in."""
+Payload = keys.EdgeKind | Tie
+"""What an edge of the graph carries: `EdgeKind.CONTAINS` where a label makes it, or the tie."""
 Graph = rustworkx.PyDiGraph[keys.VertexKey, Payload]
 
 
 class Topology:
-    """Nodes, domains and links."""
+    """Nodes, domains, places and ties.
+
+    Attributes:
+        version: Counts up with every change.
+    """
 
     def __init__(self) -> None:
         self._graph: Graph = rustworkx.PyDiGraph()
         self._index: dict[keys.VertexKey, int] = {}
         self._places: dict[str, levels.Place] = {}
         self._members: dict[keys.VertexKey, set[str]] = {}
-        self._links: dict[Pair, relations.Link] = {}
-        self._link_edges: dict[Pair, int] = {}
-        self._links_at: dict[keys.VertexKey, set[Pair]] = {}
+        self._ties: dict[keys.EdgeID, Tie] = {}
+        self._tie_edges: dict[keys.EdgeID, int] = {}
+        self._ties_at: dict[keys.VertexKey, set[keys.EdgeID]] = {}
+        self.version = 0
 
     def set_node(self, name: str, node_labels: labels.Labels) -> bool:
         """Add a node, or move it to where its labels say now; returns whether anything changed."""
@@ -40,6 +46,7 @@ class Topology:
         before = self._places.get(name)
         if place == before:
             return False
+        self.version += 1
         key = keys.node_key(name)
         if before is None:
             self._add(key)
@@ -61,39 +68,52 @@ class Topology:
         return True
 
     def remove_node(self, name: str) -> bool:
-        """Remove a node and the domains that held it alone; its links stay, unattached, until they are cut.
+        """Remove a node and the domains that held it alone; its ties stay, unattached, until they are cut.
 
         Returns whether there was such a node.
         """
         before = self._places.pop(name, None)
         if before is None:
             return False
+        self.version += 1
         self._drop(keys.node_key(name))
         self._leave(name, before, levels.NOWHERE)
         return True
 
-    def set_link(self, source: keys.VertexKey, target: keys.VertexKey, link: relations.Link) -> None:
-        """Add or replace the link from one place to another; either may be unknown so far."""
-        pair = source, target
-        self._links[pair] = link
-        for end in pair:
-            self._links_at.setdefault(end, set()).add(pair)
-        edge = self._link_edges.get(pair)
-        if edge is None:
-            self._attach(pair)
-        else:
-            self._graph.update_edge_by_index(edge, link)
+    def set_place(self, key: keys.VertexKey) -> None:
+        """Add a place; nothing changes where it is there."""
+        if key not in self._index:
+            self.version += 1
+            self._add(key)
 
-    def cut_link(self, source: keys.VertexKey, target: keys.VertexKey) -> bool:
-        """Remove the link; returns whether there was one."""
-        pair = source, target
-        if self._links.pop(pair, None) is None:
+    def remove_place(self, key: keys.VertexKey) -> None:
+        """Remove a place; its ties stay, unattached, until they are cut."""
+        if key in self._index:
+            self.version += 1
+            self._drop(key)
+
+    def set_tie(self, tie: keys.EdgeID, value: Tie) -> None:
+        """Add or replace a tie; either end may be unknown so far."""
+        self.version += 1
+        self._ties[tie] = value
+        for end in tie[:2]:
+            self._ties_at.setdefault(end, set()).add(tie)
+        edge = self._tie_edges.get(tie)
+        if edge is None:
+            self._attach(tie)
+        else:
+            self._graph.update_edge_by_index(edge, value)
+
+    def cut_tie(self, tie: keys.EdgeID) -> bool:
+        """Remove the tie; returns whether there was one."""
+        if self._ties.pop(tie, None) is None:
             return False
-        for end in {source, target}:
-            self._links_at[end].discard(pair)
-            if not self._links_at[end]:
-                del self._links_at[end]
-        edge = self._link_edges.pop(pair, None)
+        self.version += 1
+        for end in {tie.source, tie.target}:
+            self._ties_at[end].discard(tie)
+            if not self._ties_at[end]:
+                del self._ties_at[end]
+        edge = self._tie_edges.pop(tie, None)
         if edge is not None:
             self._graph.remove_edge_from_index(edge)
         return True
@@ -145,25 +165,25 @@ class Topology:
         return self._graph.copy()
 
     @property
-    def links(self) -> dict[Pair, relations.Link]:
-        """A copy of all links, also of those that miss an end."""
-        return dict(self._links)
+    def ties(self) -> dict[keys.EdgeID, Tie]:
+        """A copy of all ties, also of those that miss an end."""
+        return dict(self._ties)
 
     def _add(self, key: keys.VertexKey) -> None:
         self._index[key] = self._graph.add_node(key)
-        for pair in sorted(self._links_at.get(key, ())):
-            self._attach(pair)
+        for tie in sorted(self._ties_at.get(key, ())):
+            self._attach(tie)
 
     def _drop(self, key: keys.VertexKey) -> None:
         # rustworkx removes the edges with the vertex, so their indices are forgotten first.
-        for pair in self._links_at.get(key, ()):
-            self._link_edges.pop(pair, None)
+        for tie in self._ties_at.get(key, ()):
+            self._tie_edges.pop(tie, None)
         self._graph.remove_node(self._index.pop(key))
 
-    def _attach(self, pair: Pair) -> None:
-        source, target = (self._index.get(end) for end in pair)
-        if source is not None and target is not None and pair not in self._link_edges:
-            self._link_edges[pair] = self._graph.add_edge(source, target, self._links[pair])
+    def _attach(self, tie: keys.EdgeID) -> None:
+        source, target = self._index.get(tie.source), self._index.get(tie.target)
+        if source is not None and target is not None and tie not in self._tie_edges:
+            self._tie_edges[tie] = self._graph.add_edge(source, target, self._ties[tie])
 
     def _contain(self, outer: keys.VertexKey, inner: keys.VertexKey) -> None:
         self._graph.add_edge(self._index[outer], self._index[inner], keys.EdgeKind.CONTAINS)

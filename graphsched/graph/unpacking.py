@@ -10,6 +10,7 @@ Invariant: whatever comes in, nothing is raised, and what is built is bounded by
 from __future__ import annotations
 
 import itertools
+import math
 import operator
 import typing
 from collections.abc import Sequence
@@ -50,10 +51,10 @@ _FLAGS = {"nodes": 1, "pods": 7, "priority_classes": 3}
 _FLOATS = (
     ("pods", "created"),
     ("pods", "started"),
-    ("links", "latency_ms"),
-    ("links", "bandwidth_mbps"),
     ("links", "health"),
 )
+_MAYBE_UNKNOWN = ("latency_ms", "bandwidth_mbps")
+"""Columns of links in which NaN stands for what nobody knows."""
 _RESERVED = ("amounts", "images")
 _IDENTITIES = {
     "nodes": "name",
@@ -142,6 +143,9 @@ def _number_problem(tables: wire.Tables, texts: list[str]) -> str | None:
     for name, column in _FLOATS:
         if not np.isfinite(rows[name][column]).all():
             return f"{name}.{column}: a value is no finite number"
+    for column in _MAYBE_UNKNOWN:
+        if np.isinf(rows["links"][column]).any():
+            return f"links.{column}: a value is infinite"
     return None
 
 
@@ -341,8 +345,7 @@ class _Builder:
         rows = self._rows["links"]
         values = map(
             relations.Link,
-            rows["latency_ms"].tolist(),
-            rows["bandwidth_mbps"].tolist(),
+            *([None if math.isnan(each) else each for each in rows[column].tolist()] for column in _MAYBE_UNKNOWN),
             rows["health"].tolist(),
         )
         return zip(self._edge_ids("links", keys.EdgeKind.LINK), values, strict=True)

@@ -36,8 +36,15 @@ domain_keys = st.sampled_from(
         keys.domain_key(CLIQUE, "x"),
     )
 )
-ends = names.map(keys.node_key) | domain_keys
-links = st.builds(relations.Link, st.floats(0, 10), st.floats(0, 1000), st.floats(0.1, 1))
+place_keys = st.sampled_from((keys.place_key("slurm/s1"), keys.place_key("hypernode/h")))
+ends = names.map(keys.node_key) | domain_keys | place_keys
+links = st.builds(relations.Link, st.floats(0, 10), st.none() | st.floats(0, 1000), st.floats(0.1, 1))
+ties = st.tuples(ends, ends).flatmap(
+    lambda pair: st.one_of(
+        links.map(lambda link: (keys.EdgeID(*pair, keys.EdgeKind.LINK), link)),
+        st.just((keys.EdgeID(*pair, keys.EdgeKind.CONTAINS), relations.Contains("slurm"))),
+    )
+)
 
 
 def edges_of(graph: topology.Graph) -> list[tuple[str, str, str]]:
@@ -73,7 +80,8 @@ class HistoryLeavesNoTrace(stateful.RuleBasedStateMachine):
         super().__init__()
         self.topology = topology.Topology()
         self.nodes: dict[str, labels.Labels] = {}
-        self.links: dict[topology.Pair, relations.Link] = {}
+        self.places: set[keys.VertexKey] = set()
+        self.ties: dict[keys.EdgeID, topology.Tie] = {}
 
     @stateful.rule(name=names, node_labels=some_labels)
     def set_node(self, name: str, node_labels: labels.Labels) -> None:
@@ -86,30 +94,44 @@ class HistoryLeavesNoTrace(stateful.RuleBasedStateMachine):
         """A node leaves, or one that was not there."""
         assert self.topology.remove_node(name) == (self.nodes.pop(name, None) is not None)
 
-    @stateful.rule(start=ends, end=ends, link=links)
-    def set_link(self, start: keys.VertexKey, end: keys.VertexKey, link: relations.Link) -> None:
-        """A link is measured, perhaps to a place that is not there."""
-        self.topology.set_link(start, end, link)
-        self.links[start, end] = link
+    @stateful.rule(key=place_keys)
+    def set_place(self, key: keys.VertexKey) -> None:
+        """A place is described, perhaps again."""
+        self.topology.set_place(key)
+        self.places.add(key)
 
-    @stateful.rule(start=ends, end=ends)
-    def cut_link(self, start: keys.VertexKey, end: keys.VertexKey) -> None:
-        """A link is cut, or one that was not there."""
-        assert self.topology.cut_link(start, end) == (self.links.pop((start, end), None) is not None)
+    @stateful.rule(key=place_keys)
+    def remove_place(self, key: keys.VertexKey) -> None:
+        """A place is not described any more, or never was."""
+        self.topology.remove_place(key)
+        self.places.discard(key)
+
+    @stateful.rule(tie=ties)
+    def set_tie(self, tie: tuple[keys.EdgeID, topology.Tie]) -> None:
+        """A link is measured, or a place said to contain something, perhaps at an end that is not there."""
+        self.topology.set_tie(*tie)
+        self.ties[tie[0]] = tie[1]
+
+    @stateful.rule(tie=ties)
+    def cut_tie(self, tie: tuple[keys.EdgeID, topology.Tie]) -> None:
+        """A tie is cut, or one that was not there."""
+        assert self.topology.cut_tie(tie[0]) == (self.ties.pop(tie[0], None) is not None)
 
     @stateful.invariant()
     def it_equals_a_fresh_one(self) -> None:
         """Vertices, edges, members, ancestors and distances."""
         fresh = topology.Topology()
-        for pair, link in sorted(self.links.items()):
-            fresh.set_link(*pair, link)
+        for tie, value in sorted(self.ties.items()):
+            fresh.set_tie(tie, value)
+        for place in sorted(self.places):
+            fresh.set_place(place)
         for name in sorted(self.nodes, reverse=True):
             fresh.set_node(name, self.nodes[name])
         graph = self.topology.graph
         assert sorted(graph.nodes()) == sorted(fresh.graph.nodes())
         assert edges_of(graph) == edges_of(fresh.graph)
         assert self.topology.domains() == fresh.domains()
-        assert self.topology.links == self.links
+        assert self.topology.ties == self.ties
         for domain in fresh.domains():
             assert self.topology.members(domain) == fresh.members(domain)
         for name in self.nodes:
@@ -238,7 +260,7 @@ def test_a_domain_lives_as_long_as_a_node_is_in_it() -> None:
     """The last node takes its domains along; a link to one waits for it to come back."""
     built = made(a={levels.ZONE: "z"}, b={levels.ZONE: "y"})
     zone = domain(levels.ZONE, "z")
-    built.set_link(zone, keys.node_key("b"), LINK)
+    built.set_tie(keys.EdgeID(zone, keys.node_key("b"), keys.EdgeKind.LINK), LINK)
     assert built.hops(keys.node_key("a"), keys.node_key("b")) == 2
 
     built.remove_node("a")

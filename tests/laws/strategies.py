@@ -187,7 +187,7 @@ link_ids = st.builds(keys.EdgeID, places, places, st.just(keys.EdgeKind.LINK))
 runs_ids = st.builds(keys.EdgeID, pod_keys, node_keys, st.just(keys.EdgeKind.RUNS))
 # Mostly one and the same, so that graphs agree on some edges.
 links = st.just(relations.Link(0.2, 1e5)) | st.builds(
-    relations.Link, st.floats(0, 1e3), st.floats(0, 1e6), st.floats(0.01, 1)
+    relations.Link, st.none() | st.floats(0, 1e3), st.none() | st.floats(0, 1e6), st.floats(0.01, 1)
 )
 runs = st.builds(relations.Runs, st.sampled_from(("1", "2")), devices)
 streams = st.builds(

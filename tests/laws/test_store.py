@@ -68,7 +68,7 @@ def derived(store: Store) -> dict[str, object]:
         "live keys": index.live_keys(),
         "vertices": sorted(graph.nodes()),
         "edges": sorted((graph[start], graph[end], repr(value)) for start, end, value in graph.weighted_edge_list()),
-        "links": store.topology.links,
+        "ties": store.topology.ties,
         "members": {domain: store.topology.members(domain) for domain in store.topology.domains()},
         "nominated": store.nominated,
         "placements": {name: dict(store.on_node(name)) for name in strategies.NODE_NAMES},

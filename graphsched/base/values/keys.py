@@ -22,13 +22,20 @@ class Kind(enum.StrEnum):
     PRIORITY_CLASS = "priorityclass"
     SELECTION = "selection"
     DOMAIN = "domain"
+    """What a node label names; made by the store from the labels of nodes, never patched in."""
+    PLACE = "place"
+    """Of the physical layer, and neither a node nor named by a label: a switch, a rail, a site, a NUMA cell."""
+    GROUP = "group"
+    """Workloads that exchange data, as one hyperedge over their pods."""
+    RULE = "rule"
+    """Of the policy layer."""
 
 
 class EdgeKind(enum.StrEnum):
     """What an edge says. Each kind has attributes of its own, see `relations`."""
 
     CONTAINS = "contains"
-    """A domain holds a domain or a node; made by the store from node labels, never patched in."""
+    """A place or domain holds another or a node; what node labels say is made by the store and never patched in."""
     LINK = "link"
     """Two places can exchange data: latency, bandwidth, health."""
     RUNS = "runs"
@@ -71,6 +78,21 @@ def selection_key(kind: str, namespace: str, name: str) -> VertexKey:
 def domain_key(label: str, value: str) -> VertexKey:
     """The key of the topology domain of nodes whose label `label` is `value`."""
     return VertexKey(f"domain/{label}={value}")
+
+
+def place_key(name: str) -> VertexKey:
+    """The key of the place called `name`; whoever describes it goes first in the name: `slurm/leaf-12`."""
+    return VertexKey(f"place/{name}")
+
+
+def group_key(namespace: str, name: str) -> VertexKey:
+    """The key of the group of workloads `name` in `namespace`."""
+    return VertexKey(f"group/{namespace}/{name}")
+
+
+def rule_key(policy: str, number: int) -> VertexKey:
+    """The key of a rule of a policy; rules are numbered from 0 in the order in which the policy lists them."""
+    return VertexKey(f"rule/{policy}/{number}")
 
 
 def kind_of(key: VertexKey) -> str:

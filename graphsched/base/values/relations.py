@@ -5,14 +5,32 @@ from __future__ import annotations
 import msgspec
 
 
-class Link(msgspec.Struct, frozen=True, gc=False):
-    """Two places can exchange data. `health` lies in (0, 1], 1 being perfect; a link counts in both directions only if
-    it is patched in twice.
+class Contains(msgspec.Struct, frozen=True, gc=False):
+    """One place holds another place or a node.
+
+    Attributes:
+        by: Who says so, e.g. `hypernode`, `slurm`.
     """
 
-    latency_ms: float
-    bandwidth_mbps: float
+    by: str = ""
+
+
+class Link(msgspec.Struct, frozen=True, gc=False):
+    """Data can go from one place to another; a link counts in both directions only if it is patched in twice.
+
+    Attributes:
+        latency_ms: One way; None where nobody knows: it is then neither near nor far.
+        bandwidth_mbps: Likewise.
+        health: In (0, 1], 1 being perfect; as of the patch that brought it.
+        at: When this was last measured, seconds since the epoch; 0 for what was stated and never measured.
+        by: Who says so, e.g. `networklink/a-b`.
+    """
+
+    latency_ms: float | None = None
+    bandwidth_mbps: float | None = None
     health: float = 1.0
+    at: float = 0.0
+    by: str = ""
 
 
 class Runs(msgspec.Struct, frozen=True, gc=False):
@@ -27,4 +45,4 @@ class Runs(msgspec.Struct, frozen=True, gc=False):
     devices: tuple[int, ...] = ()
 
 
-Edge = Link | Runs
+Edge = Contains | Link | Runs

@@ -354,6 +354,7 @@ BAD = {
     "attributes of another kind": (tying((LINK, relations.Runs("1"))), "not those of a link"),
     "no latency": (tying((LINK, relations.Link(float("nan"), 1.0))), "latency_ms nan"),
     "a negative bandwidth": (tying((LINK, relations.Link(1.0, -1.0))), "bandwidth_mbps"),
+    "a negative cost": (tying((LINK, relations.Link(cost=-1))), "cost -1"),
     "a dead link": (tying((LINK, relations.Link(1.0, 1.0, 0.0))), "health 0.0"),
     "a promise the wrong way round": (tying((BACKWARDS, relations.Runs("1"))), "from a pod to a node"),
 }

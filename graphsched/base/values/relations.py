@@ -24,6 +24,8 @@ class Link(msgspec.Struct, frozen=True, gc=False):
         health: In (0, 1], 1 being perfect; as of the patch that brought it.
         at: When this was last measured, seconds since the epoch; 0 for what was stated and never measured.
         by: Who says so, e.g. `networklink/a-b`.
+        cost: What an operator weighs it with, in units of their own (Diktyo's networkCost): no time, and comparable
+            with nothing but other costs. None where nobody says.
     """
 
     latency_ms: float | None = None
@@ -31,6 +33,7 @@ class Link(msgspec.Struct, frozen=True, gc=False):
     health: float = 1.0
     at: float = 0.0
     by: str = ""
+    cost: int | None = None
 
 
 class Runs(msgspec.Struct, frozen=True, gc=False):

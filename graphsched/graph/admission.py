@@ -107,7 +107,13 @@ def _node_problem(node: nodes.Node) -> str | None:
         return f"gpus {node.gpus} is out of range"
     if not all(0 <= image.size <= AMOUNT_MAX for image in node.images):
         return "the size of an image is out of range"
-    return _amounts_problem(node.allocatable)
+    granted = node.budget
+    return (
+        _amounts_problem(node.allocatable)
+        or _amounts_problem(granted.capacity)
+        or _amounts_problem(granted.ceilings)
+        or next(filter(None, (_amounts_problem(amounts) for _, amounts in granted.reserved)), None)
+    )
 
 
 def _demand_problem(demand: pods.Demand) -> str | None:

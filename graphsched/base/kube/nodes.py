@@ -5,23 +5,30 @@ Decoded objects come in, the structs of `values.nodes` go out; `sources` puts th
 
 from __future__ import annotations
 
-from graphsched.base.kube import pods as kube_pods, requests, wire
+from graphsched.base.kube import annotated, budgets, interning, pods as kube_pods, requests, wire
 from graphsched.base.values import errors, labels, nodes
+
+_budgets: interning.Table[nodes.Budget] = interning.Table()
 
 
 def node(body: wire.Node) -> nodes.Node:
     """A node.
 
     Raises:
-        InputError: A quantity is none, or negative, or the name is missing.
+        InputError: A quantity is none, or negative, or the name is missing, or an annotation of ours is malformed.
     """
     metadata, status = body.metadata, body.status
     if not metadata.name:
         raise errors.InputError("Node", "metadata.name", problem="is missing", remedy="name the node")
     try:
-        allocatable = _allocatable(status.allocatable)
+        allocatable = requests.offered(status.allocatable, "status.allocatable")
+        noted = metadata.annotations or annotated.NONE
+        budget = _budgets(budgets.budget(noted, status.capacity, allocatable))
+        operations = budgets.iops(noted)
     except errors.InputError as error:
         raise error.within(f'Node "{metadata.name}"') from error
+    if operations is not None and nodes.IOPS not in dict(allocatable):
+        allocatable = tuple(sorted((*allocatable, (nodes.IOPS, operations))))
     return nodes.Node(
         name=metadata.name,
         uid=metadata.uid,
@@ -31,17 +38,7 @@ def node(body: wire.Node) -> nodes.Node:
         allocatable=allocatable,
         images=tuple(nodes.Image(tuple(entry.names or ()), entry.size_bytes) for entry in status.images or ()),
         features=tuple(sorted(status.declared_features or ())),
-    )
-
-
-def _allocatable(resources: wire.Resources | None) -> nodes.Amounts:
-    return requests.amounts(
-        {
-            name: requests.milli(text, f"status.allocatable.{name}")
-            for name, text in (resources or {}).items()
-            if name == nodes.PODS or requests.counted(name)
-        },
-        keep_zeros=True,
+        budget=budget,
     )
 
 

@@ -14,7 +14,7 @@ import typing
 
 import msgspec
 
-from graphsched.base.kube import complaints, interning, requests, selections, selectors, wire
+from graphsched.base.kube import budgets, complaints, interning, requests, selections, selectors, wire
 from graphsched.base.values import errors, keys, labels, pods
 
 DEFAULT_NAMESPACE = "default"
@@ -139,6 +139,7 @@ def _measure(body: wire.Pod) -> _Measured:
                 metadata.namespace if with_pod_terms else None,
                 metadata.labels if spec.topology_spread_constraints else None,
                 _status_key(status),
+                metadata.annotations,
             ),
         )
     except OverflowError as error:
@@ -148,6 +149,8 @@ def _measure(body: wire.Pod) -> _Measured:
         return known
     try:
         demand, held = requests.measure(spec, status)
+        if metadata.annotations is not None:
+            demand, held = budgets.with_iops(metadata.annotations, demand, held)
         found = _specs(_spec(body, demand, claims, image_volumes))
     except errors.InputError as error:
         raise error.within(title(body)) from error

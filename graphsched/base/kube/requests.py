@@ -82,6 +82,22 @@ def parse(resources: wire.Resources | None, field: str) -> Milli:
     )
 
 
+def offered(resources: wire.Resources | None, field: str) -> nodes.Amounts:
+    """What a node has or offers of the resources that count, and of pods, zeros as well.
+
+    Raises:
+        InputError: A quantity is none, or negative; its place begins with `field`.
+    """
+    return amounts(
+        {
+            name: milli(text, f"{field}.{name}")
+            for name, text in (resources or {}).items()
+            if name == nodes.PODS or counted(name)
+        },
+        keep_zeros=True,
+    )
+
+
 def milli(text: wire.Quantity, field: str) -> int:
     """A quantity in thousandths; whole units where thousandths do not fit 64 bits.
 

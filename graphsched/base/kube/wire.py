@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from graphsched.base.kube import complaints
+from graphsched.base.kube import annotated, complaints
 from graphsched.base.values import errors
 
 Quantity = str | int | float
@@ -47,6 +47,7 @@ class Metadata(Body, frozen=True, gc=False):
     uid: str = ""
     resource_version: str = ""
     labels: dict[str, str] | None = None
+    annotations: annotated.Annotations | None = None
     creation_timestamp: Time | None = None
     deletion_timestamp: Time | None = None
     owner_references: list[Owner] | None = None

@@ -14,9 +14,14 @@ CPU = "cpu"
 MEMORY = "memory"
 EPHEMERAL_STORAGE = "ephemeral-storage"
 PODS = "pods"
+IOPS = "graphsched.io/iops"
+"""I/O operations a second, of a node whose operator says how many it can do."""
 
 Amounts = tuple[tuple[str, int], ...]
 """Resource name → int64 amount, sorted by name. CPU in milli-cores; others in whole units (bytes, devices, pods)."""
+
+Reservations = tuple[tuple[str, Amounts], ...]
+"""Holder → what is kept for it; sorted. A holder is a namespace, or `namespace/workload`."""
 
 
 class Taint(msgspec.Struct, frozen=True, gc=False):
@@ -34,6 +39,23 @@ class Image(msgspec.Struct, frozen=True, gc=False):
     size: int
 
 
+class Budget(msgspec.Struct, frozen=True, gc=False):
+    """What is known of a node's resources beside what its kubelet offers, and how much of them an operator grants.
+
+    Attributes:
+        capacity: status.capacity: what there is, before the kubelet keeps its share.
+        ceilings: The most that all pods of the node may request together before we place no more there.
+        reserved: What is kept for whom.
+    """
+
+    capacity: Amounts = ()
+    ceilings: Amounts = ()
+    reserved: Reservations = ()
+
+
+NO_BUDGET = Budget()
+
+
 class Node(msgspec.Struct, frozen=True, gc=False):
     """A node, or rather what decides whether and how well a pod fits on it.
 
@@ -49,6 +71,7 @@ class Node(msgspec.Struct, frozen=True, gc=False):
         gpu_model: Model of its shareable GPUs; empty without any.
         gpus: Number of shareable GPUs, each of 1,000 milli. Whole devices offered as an extended resource are in
             `allocatable` instead.
+        budget: What is there beside `allocatable`, and what of it may be used.
     """
 
     name: str
@@ -61,6 +84,7 @@ class Node(msgspec.Struct, frozen=True, gc=False):
     features: tuple[str, ...] = ()
     gpu_model: str = ""
     gpus: int = 0
+    budget: Budget = NO_BUDGET
 
     @property
     def key(self) -> keys.VertexKey:

@@ -95,6 +95,10 @@ format: setup ## Format the sources and mend what lint can mend
 bench: setup ## Benchmark the engine
 	@$(PY) -m benchmarks.engine
 
+.PHONY: bench-graph
+bench-graph: setup ## Benchmark the graph beside plain ways, against its bars (ROW='visited state' BENCH_ARGS=--quick)
+	@$(PY) -m benchmarks.graph $(if $(ROW),--row '$(ROW)') $(BENCH_ARGS)
+
 .PHONY: bench-live
 bench-live: setup ## Benchmark beside kube-scheduler on a real API server (KIND=basic, affinity or spread)
 	@$(PY) -m benchmarks.live $(if $(KIND),--kind $(KIND)) $(BENCH_ARGS)

@@ -19,6 +19,8 @@ import asyncio
 import logging
 from collections.abc import Callable
 
+import msgspec
+
 from graphsched.action import bind, conditions
 from graphsched.app import hints, intake, parking, races, rechecks, rooms, tidings
 from graphsched.base.kit import clock as clocks, tasks
@@ -32,6 +34,8 @@ _log = logging.getLogger(__name__)
 DECIDE_S = 0.010
 """A turn decides for so long at most: others wait for the loop meanwhile."""
 DECISIONS_A_TURN = 256
+DECISION_S = 0.005
+"""Work on the graph that one decision asks for, such as finding routes, is cut off after so long."""
 IDLE_S_MAX = 10.0
 """The loop turns at least so often, so that a stuck one can be told from an idle one."""
 FRESH_ROWS = 250
@@ -88,6 +92,7 @@ class Loop:
         self._room = rooms.Rooms(parts.store, decider.settings)
         self._tries: dict[keys.VertexKey, rechecks.Try] = {}
         self._stopping = False
+        self._decision_due = float("inf")
         self.started = False
         self.turned = clock.monotonic()
         self.decisions = 0
@@ -193,7 +198,8 @@ class Loop:
         """Decide for a while; returns whether there is more to decide and a place to send it."""
         backlog, dispatcher = self._parts.backlog, self._parts.dispatcher
         begun = self._clock.monotonic()
-        end, context = begun + DECIDE_S, self._parts.rejections.context(begun)
+        end, learned = begun + DECIDE_S, self._parts.rejections.context(begun)
+        context = msgspec.structs.replace(learned, now=self._clock.wall(), expired=self._decision_expired)
         for _ in range(DECISIONS_A_TURN):
             if dispatcher.free <= 0:
                 return False
@@ -211,6 +217,7 @@ class Loop:
             # An order for a deleted pod of the same name is still out.
             self._parts.backlog.failed(entry, began)
             return
+        self._decision_due = began + DECISION_S
         decision = self._decider.decide(self._parts.store.view(), entry.pod, context)
         now = self._clock.monotonic()
         self.decisions += 1
@@ -221,6 +228,9 @@ class Loop:
         else:
             message = self._turn_away(entry, decision.diagnosis, began)
         self._past.add(decision, time=self._clock.wall(), seconds=now - began, message=message, attempt=entry.attempts)
+
+    def _decision_expired(self) -> bool:
+        return self._clock.monotonic() >= self._decision_due
 
     def _place(self, entry: parking.Entry, decision: trace.Decision, began: float) -> None:
         parts, pod = self._parts, entry.pod

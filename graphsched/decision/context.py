@@ -6,7 +6,7 @@ needs no clock and the same arguments give the same decision.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 import numpy as np
@@ -18,14 +18,24 @@ AVOIDED_MAX = 3
 """How many nodes that were made to look worse a decision names."""
 
 
+def never() -> bool:
+    """The time that never comes: for work that may take as long as it takes."""
+    return False
+
+
 class Context(msgspec.Struct, frozen=True, gc=False):
     """Beside the graph and the pod.
 
     Attributes:
         costs: Node name → points taken from its total, each positive. No node is refused for its cost.
+        now: Seconds since the epoch, for whatever has an age; 0.0 where nobody says.
+        expired: Whether the decision has used up its time. Work on the graph that may be long asks it between pieces,
+            and does without its answer once it is true; a decision is made in any case.
     """
 
     costs: Mapping[str, int] = {}
+    now: float = 0.0
+    expired: Callable[[], bool] = never
 
 
 PLAIN = Context()

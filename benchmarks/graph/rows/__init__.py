@@ -1,0 +1,1 @@
+"""One module a row, found by its being here; `frame.Row` says what it holds."""

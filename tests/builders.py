@@ -350,6 +350,10 @@ class NodeBuilder(_Builder):
         """Let it declare a feature."""
         return self._append("status", "declaredFeatures", item=name)
 
+    def address(self, kind: str, text: str) -> NodeBuilder:
+        """Let it have an address of this type: InternalIP, ExternalIP, Hostname."""
+        return self._append("status", "addresses", item={"type": kind, "address": text})
+
     def gpus(self, count: int, model: str = "") -> NodeBuilder:
         """Give it shareable GPUs, which no manifest field expresses."""
         return NodeBuilder(self._manifest, **{**self._extra, "gpus": count, "gpu_model": model})

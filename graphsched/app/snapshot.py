@@ -29,7 +29,7 @@ import msgspec
 import graphsched
 from graphsched.app import asking, terminal
 from graphsched.base.kit import clock
-from graphsched.base.kube import client as clients, config, credentials, lists
+from graphsched.base.kube import client as clients, config, credentials, lists, nodes
 from graphsched.base.values import errors, keys
 from graphsched.explain import wording
 from graphsched.graph import delta
@@ -66,8 +66,9 @@ _METADATA = frozenset(
 )
 _CONDITION = frozenset({"type", "status", "reason", "lastTransitionTime"})
 """Without the message, in which anybody who writes a status may quote anything."""
+_ADDRESS = frozenset({"type", "address"})
 _NODE_SPEC = frozenset({"taints", "unschedulable"})
-_NODE_STATUS = frozenset({"allocatable", "capacity", "images", "declaredFeatures", "conditions"})
+_NODE_STATUS = frozenset({"allocatable", "capacity", "images", "declaredFeatures", "conditions", "addresses"})
 _POD_SPEC = frozenset(
     {
         "containers",
@@ -293,6 +294,10 @@ def _status(status: _Object) -> _Object:
     ):
         if field in status:
             status[field] = [_only(entry, fields) for entry in status[field] or ()]
+    if "addresses" in status:
+        status["addresses"] = [
+            _only(entry, _ADDRESS) for entry in status["addresses"] or () if entry.get("type") in nodes.IP_TYPES
+        ]
     return status
 
 

@@ -26,7 +26,7 @@ import msgspec
 
 from graphsched.graph import delta, packing, unpacking, wire
 
-FORMAT = 2
+FORMAT = 3
 """Raised whenever an older reader would misread or miss anything; see the schema."""
 
 _HEADER = struct.Struct("<4sHHIIQ")
@@ -102,7 +102,7 @@ def decode(data: bytes, *, limits: Limits = DEFAULT_LIMITS) -> delta.Patch | del
     tables = wire.read(buffer, rows_max=limits.rows_max)
     if isinstance(tables, str):
         return _refused(tables)
-    patch = unpacking.unpack(tables)
+    patch = unpacking.unpack(tables, head.format)
     return _refused(patch) if isinstance(patch, str) else patch
 
 

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from graphsched.base.values import keys, nodes, pods, relations, selections
-from graphsched.graph import delta, specs, wire
+from graphsched.base.values import groups, keys, nodes, places, pods, policies, relations, selections
+from graphsched.graph import delta, records, specs, wire
 from graphsched.graph.generated import EdgeKind
 
 EDGE_NUMBERS = {
@@ -24,6 +24,7 @@ EDGE_NUMBERS = {
     keys.EdgeKind.LINK: EdgeKind.EdgeKind.Link,
     keys.EdgeKind.RUNS: EdgeKind.EdgeKind.Runs,
 }
+UNKNOWN_COST = -1
 UNSCHEDULABLE = 1
 NEVER_PREEMPTS, DELETING, STARTED = 1, 2, 4
 GLOBAL_DEFAULT, CLASS_NEVER_PREEMPTS = 1, 2
@@ -41,6 +42,11 @@ TEXT_COLUMNS: dict[str, tuple[str, ...]] = {
     "cut": ("source", "target"),
     "selections": ("key", "selector"),
     "owners": ("pod", "owner"),
+    "records": ("key", "value"),
+    "contains": ("source", "target", "by"),
+    "sourced_links": ("source", "target", "by"),
+    "addresses": ("node",),
+    "budgets": ("node", "value"),
 }
 """Columns that number texts, by vector; `names`, `specs` and `removed` are such numbers themselves."""
 
@@ -106,9 +112,10 @@ class _Packer:
             case nodes.PriorityClass():
                 flags = vertex.global_default * GLOBAL_DEFAULT | vertex.never_preempts * CLASS_NEVER_PREEMPTS
                 self.rows["priority_classes"].append((self.text(vertex.name), vertex.value, flags))
-
             case selections.Selection():
                 self.rows["selections"].append((self.text(key), self.text(specs.encode_selector(vertex.selector))))
+            case places.Place() | groups.Group() | policies.Rule():
+                self.rows["records"].append((self.text(key), self.text(records.encode(vertex))))
 
     def _node(self, node: nodes.Node) -> None:
         self.rows["nodes"].append(
@@ -125,6 +132,10 @@ class _Packer:
                 UNSCHEDULABLE * node.unschedulable,
             )
         )
+        if node.addresses:
+            self.rows["addresses"].append((self.text(node.name), self._names.of(node.addresses)))
+        if node.budget != nodes.NO_BUDGET:
+            self.rows["budgets"].append((self.text(node.name), self.text(records.encode_budget(node.budget))))
 
     def _pod(self, pod: pods.Pod) -> None:
         flags = NEVER_PREEMPTS * pod.never_preempts | DELETING * pod.deleting | STARTED * (pod.started is not None)
@@ -158,7 +169,17 @@ class _Packer:
         match value, edge.kind:
             case relations.Link(), keys.EdgeKind.LINK:
                 known = (math.nan if each is None else each for each in (value.latency_ms, value.bandwidth_mbps))
-                self.rows["links"].append((*known, value.health, source, target))
+                if not value.by and not value.at and value.cost is None:
+                    self.rows["links"].append((*known, value.health, source, target))
+                    return
+                if value.cost is not None and value.cost < 0:
+                    message = f"edge {edge.source} → {edge.target}: cost {value.cost} is negative"
+                    raise ValueError(message)
+                cost = UNKNOWN_COST if value.cost is None else value.cost
+                row = (*known, value.health, value.at, cost, source, target, self.text(value.by), 0)
+                self.rows["sourced_links"].append(row)
+            case relations.Contains(), keys.EdgeKind.CONTAINS:
+                self.rows["contains"].append((source, target, self.text(value.by)))
             case relations.Runs(), keys.EdgeKind.RUNS:
                 self.rows["runs"].append((source, target, self.text(value.uid), self._devices.of(value.devices)))
             case _:

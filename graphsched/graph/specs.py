@@ -20,6 +20,28 @@ from graphsched.base.values import labels, nodes, pods, quantities
 _ENCODER = msgspec.json.Encoder()
 _DECODER = msgspec.json.Decoder(pods.Spec)
 _SELECTOR_DECODER = msgspec.json.Decoder(labels.Selector | None)
+_FIRST_FIELDS = (
+    "demand",
+    "node_name",
+    "selector",
+    "affinity",
+    "preferred",
+    "tolerations",
+    "ports",
+    "images",
+    "image_volumes",
+    "image_containers",
+    "pod_affinity",
+    "pod_anti_affinity",
+    "preferred_pod_affinity",
+    "preferred_pod_anti_affinity",
+    "spread",
+    "gpu",
+    "features",
+    "claims",
+)
+"""What a spec had up to format 2: a text of that time has these and no others."""
+_FORMAT_OF_FIRST_FIELDS = 2
 _LENGTH_MAX = 1 << 20
 """Bytes; the API server holds whole objects to 1.5 MiB."""
 
@@ -29,8 +51,8 @@ def encode(spec: pods.Spec) -> str:
     return _ENCODER.encode(spec).decode()
 
 
-def decode(text: str) -> pods.Spec | str:
-    """The spec that this text stands for, or what is wrong with it."""
+def decode(text: str, version: int) -> pods.Spec | str:
+    """The spec that this text stands for in that version of the format, or what is wrong with it."""
     if len(text) > _LENGTH_MAX:
         return f"a spec has {len(text)} characters, at most {_LENGTH_MAX} are read"
     try:
@@ -40,9 +62,15 @@ def decode(text: str) -> pods.Spec | str:
     problem = _problem(spec)
     if problem:
         return problem
-    if encode(spec) != text:
+    if _canonical(spec, version) != text:
         return "a spec is not in canonical form, or of a later version"
     return spec
+
+
+def _canonical(spec: pods.Spec, version: int) -> str:
+    if version > _FORMAT_OF_FIRST_FIELDS:
+        return encode(spec)
+    return _ENCODER.encode({name: getattr(spec, name) for name in _FIRST_FIELDS}).decode()
 
 
 def encode_selector(selector: labels.Selector | None) -> str:
@@ -70,15 +98,23 @@ def _problem(spec: pods.Spec) -> str | None:
     if any(not -quantities.INT64_MAX <= number <= quantities.INT64_MAX for number in _numbers(spec)):
         return "a number in a spec does not fit 64 bits"
     for requirement in _requirements(spec):
-        single = requirement.operator in {labels.Operator.GT, labels.Operator.LT}
-        if single and len(requirement.values) != 1:
-            return f"a requirement {requirement.operator} on {requirement.key} compares with {requirement.values}"
-    if not _ascends(spec.demand.amounts) or not _ascends(spec.selector):
+        problem = comparison_problem(requirement)
+        if problem:
+            return problem
+    if not ascends(spec.demand.amounts) or not ascends(spec.selector):
         return "a spec's amounts or selector are not sorted, or name something twice"
     return None
 
 
-def _ascends(pairs: labels.Labels | nodes.Amounts) -> bool:
+def comparison_problem(requirement: labels.Requirement) -> str | None:
+    """What is wrong with a requirement that compares numbers: it takes one value."""
+    if requirement.operator in {labels.Operator.GT, labels.Operator.LT} and len(requirement.values) != 1:
+        return f"a requirement {requirement.operator} on {requirement.key} compares with {requirement.values}"
+    return None
+
+
+def ascends(pairs: labels.Labels | nodes.Amounts) -> bool:
+    """Whether the names are sorted and each there once."""
     return all(first[0] < second[0] for first, second in itertools.pairwise(pairs))
 
 

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsched.base.values import keys, labels as values, nodes, pods, relations, selections
-from graphsched.graph import delta, packing, specs, wire
+from graphsched.graph import delta, packing, records, specs, wire
 
 Rows = npt.NDArray[typing.Any]
 
@@ -45,6 +45,7 @@ _SET_COLUMNS = {
     ("pods", "spec"): "specs",
     ("namespaces", "labels"): "label_ends",
     ("runs", "devices"): "device_ends",
+    ("addresses", "addresses"): "name_ends",
 }
 """Columns that number a shared list or a spec → the vector with one row for each."""
 _FLAGS = {"nodes": 1, "pods": 7, "priority_classes": 3}
@@ -52,10 +53,13 @@ _FLOATS = (
     ("pods", "created"),
     ("pods", "started"),
     ("links", "health"),
+    ("sourced_links", "health"),
+    ("sourced_links", "at"),
 )
+_LINKS = ("links", "sourced_links")
 _MAYBE_UNKNOWN = ("latency_ms", "bandwidth_mbps")
 """Columns of links in which NaN stands for what nobody knows."""
-_RESERVED = ("amounts", "images")
+_RESERVED = ("amounts", "images", "sourced_links")
 _IDENTITIES = {
     "nodes": "name",
     "pods": "key",
@@ -63,13 +67,22 @@ _IDENTITIES = {
     "priority_classes": "name",
     "selections": "key",
     "owners": "pod",
+    "records": "key",
+    "addresses": "node",
+    "budgets": "node",
 }
 _KINDS = frozenset(kind.value for kind in keys.Kind)
 _KIND_NAMES = {number: kind for kind, number in packing.EDGE_NUMBERS.items()}
+_LATER_VECTORS = ("records", "contains", "sourced_links", "addresses", "budgets")
+_FORMAT_OF_LATER_VECTORS = 3
+_EDGE_VECTORS = ("links", "sourced_links", "contains", "runs")
 
 
-def unpack(tables: wire.Tables) -> delta.Patch | str:
-    """The patch these arrays hold, or what is wrong with them."""
+def unpack(tables: wire.Tables, version: int) -> delta.Patch | str:
+    """The patch these arrays hold in that version of the format, or what is wrong with them."""
+    problem = _version_problem(tables, version)
+    if problem:
+        return problem
     texts = _texts(tables.rows["text"], tables.rows["text_ends"])
     if isinstance(texts, str):
         return f"text: {texts}"
@@ -78,16 +91,49 @@ def unpack(tables: wire.Tables) -> delta.Patch | str:
         problem = check(tables, texts)
         if problem:
             return problem
-    known = [specs.decode(texts[number]) for number in tables.rows["specs"].tolist()]
+    return _checked(tables, texts, version)
+
+
+def _checked(tables: wire.Tables, texts: list[str], version: int) -> delta.Patch | str:
+    """The patch, when nothing but the texts of specs, selectors and records can still be wrong."""
+    known = [specs.decode(texts[number], version) for number in tables.rows["specs"].tolist()]
     for spec in known:
         if isinstance(spec, str):
             return f"specs: {spec}"
+    rare = [records.decode(texts[key], texts[value]) for key, value in tables.rows["records"].tolist()]
+    for record in rare:
+        if isinstance(record, str):
+            return f"records: {record}"
+    granted = {number: records.decode_budget(texts[number]) for number in tables.rows["budgets"]["value"].tolist()}
+    for budget in granted.values():
+        if isinstance(budget, str):
+            return f"budgets: {budget}"
     chosen = {number: specs.decode_selector(texts[number]) for number in tables.rows["selections"]["selector"].tolist()}
     for selector in chosen.values():
         if isinstance(selector, str):
             return f"selections.selector: {selector}"
     read = {number: selector for number, selector in chosen.items() if not isinstance(selector, str)}
-    return _Builder(tables, texts, [spec for spec in known if isinstance(spec, pods.Spec)], read).patch()
+    return _Builder(
+        tables,
+        texts,
+        [spec for spec in known if isinstance(spec, pods.Spec)],
+        read,
+        [record for record in rare if not isinstance(record, str)],
+        {number: budget for number, budget in granted.items() if not isinstance(budget, str)},
+    ).patch()
+
+
+def _version_problem(tables: wire.Tables, version: int) -> str | None:
+    """A buffer has nothing that its own format does not know."""
+    if version >= _FORMAT_OF_LATER_VECTORS:
+        return None
+    for name in _LATER_VECTORS:
+        if len(tables.rows[name]):
+            return f"{name}: format {version} has no such rows"
+    contains = packing.EDGE_NUMBERS[keys.EdgeKind.CONTAINS]
+    if (tables.rows["cut"]["kind"] == contains).any():
+        return f"cut.kind: a contains edge is never sent in format {version}"
+    return None
 
 
 def _texts(blob: Rows, ends: Rows) -> list[str] | str:
@@ -143,9 +189,12 @@ def _number_problem(tables: wire.Tables, texts: list[str]) -> str | None:
     for name, column in _FLOATS:
         if not np.isfinite(rows[name][column]).all():
             return f"{name}.{column}: a value is no finite number"
-    for column in _MAYBE_UNKNOWN:
-        if np.isinf(rows["links"][column]).any():
-            return f"links.{column}: a value is infinite"
+    for name in _LINKS:
+        for column in _MAYBE_UNKNOWN:
+            if np.isinf(rows[name][column]).any():
+                return f"{name}.{column}: a value is infinite"
+    if (rows["sourced_links"]["cost"] < packing.UNKNOWN_COST).any():
+        return "sourced_links.cost: a value is negative"
     return None
 
 
@@ -162,10 +211,12 @@ def _order_problem(tables: wire.Tables, texts: list[str]) -> str | None:  # noqa
     for name, column in _IDENTITIES.items():
         if len(np.unique(rows[name][column])) != len(rows[name]):
             return f"{name}: one is there twice"
-    for name in ("links", "runs"):
-        pairs = rows[name]["source"].astype(np.uint64) << np.uint64(32) | rows[name]["target"]
+    for names in (_LINKS, ("contains",), ("runs",)):
+        pairs = np.concatenate(
+            [rows[name]["source"].astype(np.uint64) << np.uint64(32) | rows[name]["target"] for name in names]
+        )
         if len(np.unique(pairs)) != len(pairs):
-            return f"{name}: an edge is there twice"
+            return f"{names[0]}: an edge is there twice"
     if len(np.unique(rows["cut"])) != len(rows["cut"]):
         return "cut: an edge is there twice"
     return None
@@ -185,8 +236,9 @@ def _name_problem(tables: wire.Tables, texts: list[str]) -> str | None:
             rows["selections"]["key"],
             rows["owners"]["pod"],
             rows["owners"]["owner"],
+            rows["records"]["key"],
         ]
-        + [rows[name][end] for name in ("links", "runs", "cut") for end in ("source", "target")]
+        + [rows[name][end] for name in (*_EDGE_VECTORS, "cut") for end in ("source", "target")]
     )
     for number in np.unique(used).tolist():
         if not _is_key(texts[number]):
@@ -202,6 +254,9 @@ def _name_problem(tables: wire.Tables, texts: list[str]) -> str | None:
             return f"{name}.{column}: a key is not that of a {kind[:-1]}"
     if not np.isin(rows["owners"]["pod"], rows["pods"]["key"]).all():
         return "owners.pod: a pod has no row"
+    for name in ("addresses", "budgets"):
+        if not np.isin(rows[name]["node"], rows["nodes"]["name"]).all():
+            return f"{name}.node: a node has no row"
     return None
 
 
@@ -216,14 +271,16 @@ def _is_key(text: str) -> bool:
         return selections.is_key(text)
     if kind == keys.Kind.DOMAIN:
         return name.find("=") > 0
+    if kind in {keys.Kind.GROUP, keys.Kind.RULE}:
+        owner, _, rest = name.partition("/")
+        return bool(owner and rest)
     return True
 
 
 def _edge_problem(tables: wire.Tables, texts: list[str]) -> str | None:  # noqa: ARG001  all checks have one shape
-    """Edges that are cut are of a kind that can be patched."""
-    sent = [packing.EDGE_NUMBERS[kind] for kind in (keys.EdgeKind.LINK, keys.EdgeKind.RUNS)]
-    if not np.isin(tables.rows["cut"]["kind"], sent).all():
-        return "cut.kind: a kind is not known, or its edges follow from labels"
+    """Edges that are cut are of a kind that is known."""
+    if not np.isin(tables.rows["cut"]["kind"], list(_KIND_NAMES)).all():
+        return "cut.kind: a kind is not known"
     return None
 
 
@@ -231,13 +288,21 @@ class _Builder:
     """Makes the objects of a patch out of arrays that have been checked."""
 
     def __init__(
-        self, tables: wire.Tables, texts: list[str], known: list[pods.Spec], chosen: dict[int, values.Selector | None]
+        self,
+        tables: wire.Tables,
+        texts: list[str],
+        known: list[pods.Spec],
+        chosen: dict[int, values.Selector | None],
+        rare: list[records.Record],
+        granted: dict[int, nodes.Budget],
     ) -> None:
         self._stream = tables.stream
         self._rows = tables.rows
         self._texts = texts
         self._specs = known
         self._chosen = chosen
+        self._rare = rare
+        self._granted = granted
         self._labels = self._sets("labels", self._pairs("labels", "key", "value"))
         amounts = self._rows["amounts"]
         named = zip(self._column("amounts", "name"), amounts["amount"].tolist(), strict=True)
@@ -253,12 +318,13 @@ class _Builder:
             *self._namespaces(),
             *self._priority_classes(),
             *self._selections(),
+            *self._rare,
         ]
         return delta.Patch(
             removed={self._key(number) for number in self._rows["removed"].tolist()},
             cut=set(self._cut()),
             vertices={vertex.key: vertex for vertex in vertices},
-            edges=dict(itertools.chain(self._links(), self._runs())),
+            edges=dict(itertools.chain(self._links(), self._sourced_links(), self._contains(), self._runs())),
             stream=next(
                 (
                     delta.Stream(self._texts[source], epoch, sequence)
@@ -272,6 +338,8 @@ class _Builder:
         text = self._texts
         if not len(self._rows["nodes"]):
             return
+        addresses = dict(self._rows["addresses"].tolist())
+        budgets = {node: self._granted[value] for node, value in self._rows["budgets"].tolist()}
         taints = self._sets(
             "taints",
             [nodes.Taint(text[key], text[value], text[effect]) for key, value, effect in self._rows["taints"].tolist()],
@@ -292,6 +360,8 @@ class _Builder:
                 self._names[features],
                 text[model],
                 gpus,
+                budgets.get(name, nodes.NO_BUDGET),
+                self._names[addresses[name]] if name in addresses else (),
             )
 
     def _pods(self) -> typing.Iterator[pods.Pod]:
@@ -342,13 +412,31 @@ class _Builder:
             yield selections.Selection(kind, namespace, name, self._chosen[selector])
 
     def _links(self) -> typing.Iterator[tuple[keys.EdgeID, relations.Edge]]:
-        rows = self._rows["links"]
+        values = map(relations.Link, *self._measures("links"), self._rows["links"]["health"].tolist())
+        return zip(self._edge_ids("links", keys.EdgeKind.LINK), values, strict=True)
+
+    def _sourced_links(self) -> typing.Iterator[tuple[keys.EdgeID, relations.Edge]]:
+        rows = self._rows["sourced_links"]
         values = map(
             relations.Link,
-            *([None if math.isnan(each) else each for each in rows[column].tolist()] for column in _MAYBE_UNKNOWN),
+            *self._measures("sourced_links"),
             rows["health"].tolist(),
+            rows["at"].tolist(),
+            self._column("sourced_links", "by"),
+            [None if cost == packing.UNKNOWN_COST else cost for cost in rows["cost"].tolist()],
         )
-        return zip(self._edge_ids("links", keys.EdgeKind.LINK), values, strict=True)
+        return zip(self._edge_ids("sourced_links", keys.EdgeKind.LINK), values, strict=True)
+
+    def _measures(self, name: str) -> list[list[float | None]]:
+        """The columns in which NaN stands for what nobody knows."""
+        return [
+            [None if math.isnan(each) else each for each in self._rows[name][column].tolist()]
+            for column in _MAYBE_UNKNOWN
+        ]
+
+    def _contains(self) -> typing.Iterator[tuple[keys.EdgeID, relations.Edge]]:
+        values = map(relations.Contains, self._column("contains", "by"))
+        return zip(self._edge_ids("contains", keys.EdgeKind.CONTAINS), values, strict=True)
 
     def _runs(self) -> typing.Iterator[tuple[keys.EdgeID, relations.Edge]]:
         devices = [self._devices[number] for number in self._rows["runs"]["devices"].tolist()]

@@ -55,6 +55,18 @@ PRIORITY_CLASS = _dtype(name=_U32, value=_I32, flags=_U32)
 LINK = _dtype(latency_ms=_F64, bandwidth_mbps=_F64, health=_F64, **_texts("source", "target"))
 SELECTION = _dtype(**_texts("key", "selector"))
 OWNER = _dtype(**_texts("pod", "owner"))
+RECORD = _dtype(**_texts("key", "value"))
+CONTAINS = _dtype(**_texts("source", "target", "by"))
+SOURCED_LINK = _dtype(
+    latency_ms=_F64,
+    bandwidth_mbps=_F64,
+    health=_F64,
+    at=_F64,
+    cost=_I64,
+    **_texts("source", "target", "by", "reserved"),
+)
+ADDRESS = _dtype(**_texts("node", "addresses"))
+BUDGET = _dtype(**_texts("node", "value"))
 RUNS = _dtype(**_texts("source", "target", "uid", "devices"))
 CUT = _dtype(**_texts("source", "target", "kind"))
 NUMBER = np.dtype(_U32)
@@ -89,6 +101,11 @@ VECTORS: dict[str, tuple[int, np.dtype[np.generic]]] = {
     "runs": (23, RUNS),
     "selections": (24, SELECTION),
     "owners": (25, OWNER),
+    "records": (26, RECORD),
+    "contains": (27, CONTAINS),
+    "sourced_links": (28, SOURCED_LINK),
+    "addresses": (29, ADDRESS),
+    "budgets": (30, BUDGET),
 }
 """Name → field id in the schema and row type."""
 
@@ -120,6 +137,11 @@ _ADD: dict[str, Callable[[flatbuffers.Builder, int], None]] = {
     "runs": DeltaGraph.DeltaGraphAddRuns,
     "selections": DeltaGraph.DeltaGraphAddSelections,
     "owners": DeltaGraph.DeltaGraphAddOwners,
+    "records": DeltaGraph.DeltaGraphAddRecords,
+    "contains": DeltaGraph.DeltaGraphAddContains,
+    "sourced_links": DeltaGraph.DeltaGraphAddSourcedLinks,
+    "addresses": DeltaGraph.DeltaGraphAddAddresses,
+    "budgets": DeltaGraph.DeltaGraphAddBudgets,
 }
 
 

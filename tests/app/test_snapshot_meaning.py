@@ -42,7 +42,10 @@ def furnished(body: Json) -> Json:
         full.setdefault("spec", {})["providerID"] = f"cloud:///{CANARY}"
         full.setdefault("status", {}).update(
             nodeInfo={"machineID": CANARY},
-            addresses=[{"type": "Hostname", "address": CANARY}],
+            addresses=[
+                {"type": "Hostname", "address": CANARY},
+                {"type": "InternalIP", "address": "10.0.0.1", "note": CANARY},
+            ],
             conditions=[{"type": "Ready", "status": "True", "message": CANARY}],
         )
     if full["kind"] == "Pod":
@@ -132,6 +135,9 @@ def full(hint: typing.Any, rng: random.Random) -> typing.Any:
         return [full(arguments[0], rng)]
     if origin is dict:
         return {"key": full(arguments[1], rng)}
+    if hint is wire.NodeAddress:
+        # Those of other types are names, which nobody reads.
+        return {"type": "InternalIP", "address": rng.randrange(1 << 30)}
     if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
         return {name: full(field, rng) for name, field in fields_of(hint).items()}
     return rng.randrange(1 << 30)

@@ -20,6 +20,9 @@ def test_a_full_node_is_decoded_whole() -> None:
         .image(5, "x:1", "x@sha256:0")
         .feature("B")
         .feature("A")
+        .address("InternalIP", "10.0.0.7")
+        .address("Hostname", "n1")
+        .address("ExternalIP", "fd00::7")
         .build()
     )
 
@@ -41,6 +44,7 @@ def test_a_full_node_is_decoded_whole() -> None:
         ),
         images=(nodes.Image(("x:1", "x@sha256:0"), 5),),
         features=("A", "B"),
+        addresses=("10.0.0.7", "fd00::7"),
     )
 
 

@@ -10,77 +10,19 @@ from __future__ import annotations
 import struct
 import tracemalloc
 import typing
-import zlib
 
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from graphsched.base.values import keys, labels, nodes, pods, relations, selections
+from graphsched.base.values import keys, labels, nodes, pods, relations
 from graphsched.graph import codec, delta, packing, specs, wire
 from graphsched.graph.generated import DeltaGraph
+from tests.graph import encoded
 from tests.laws import strategies
 
 # A failing example is worth nothing before it is shrunk, which takes longer than any test that passes.
 pytestmark = pytest.mark.timeout(600)
-
-HEADER = 24
-
-
-def sealed(buffer: bytes) -> bytes:
-    """The buffer with a header that fits it."""
-    return struct.pack("<4sHHIIQ", b"GSDG", codec.FORMAT, 0, len(buffer), zlib.crc32(buffer), 0) + buffer
-
-
-def example() -> delta.Patch:
-    """A patch with at least one row of each kind."""
-    node = nodes.Node(
-        "n1",
-        "u1",
-        labels=(("app", "x"), ("topology.kubernetes.io/zone", "a")),
-        taints=(nodes.Taint("gpu", "", "NoSchedule"),),
-        allocatable=(("cpu", 4000), ("memory", 1 << 35)),
-        images=(nodes.Image(("app:1", "app@sha256:0"), 1 << 20),),
-        features=("x",),
-        gpus=2,
-    )
-    key = keys.pod_key("default", "web")
-    pod = pods.Pod(
-        key,
-        "u2",
-        pods.Spec(demand=pods.Demand((("cpu", 500),), 500, 1)),
-        pods.Demand((("cpu", 500),), 500, 1),
-        (("app", "web"),),
-        gates=("wait",),
-        devices=(0, 1),
-        started=1.5,
-        owner=keys.selection_key("ReplicaSet", "default", "web"),
-    )
-    patch = delta.Patch(stream=delta.Stream("agent/n1", 7, 3))
-    patch.removed.add(keys.node_key("n0"))
-    patch.cut.add(keys.EdgeID(key, keys.node_key("n0"), keys.EdgeKind.RUNS))
-    chosen = labels.Selector((labels.Requirement("app", labels.Operator.IN, ("web",)),))
-    selection = selections.Selection("ReplicaSet", "default", "web", chosen)
-    for vertex in (node, pod, nodes.Namespace("default"), nodes.PriorityClass("high", 10), selection):
-        patch.set_vertex(vertex)
-    patch.set_edge(keys.EdgeID(key, node.key, keys.EdgeKind.RUNS), relations.Runs("u2", (0, 1)))
-    zone = keys.domain_key("topology.kubernetes.io/zone", "a")
-    patch.set_edge(keys.EdgeID(zone, node.key, keys.EdgeKind.LINK), relations.Link(0.2, 1e5))
-    return patch
-
-
-def tables_of(patch: delta.Patch) -> wire.Tables:
-    """The arrays of a patch, writable."""
-    packed = packing.pack(patch)
-    return wire.Tables(packed.stream.copy(), {name: rows.copy() for name, rows in packed.rows.items()})
-
-
-def refusal(data: bytes, **limits: int) -> str:
-    """Why the bytes are refused."""
-    answer = codec.decode(data, limits=codec.Limits(**limits))
-    assert isinstance(answer, delta.Refused), "it was taken"
-    assert answer.reason == "invalid"
-    return answer.detail
 
 
 @settings(max_examples=200)
@@ -94,10 +36,10 @@ def test_decoding_what_was_encoded_gives_the_patch(patch: delta.Patch, stream: d
 
 def test_every_kind_of_row_makes_the_way() -> None:
     """The example has one of each, so that no kind is left to chance."""
-    packed = packing.pack(example())
+    packed = packing.pack(encoded.example())
 
     assert all(len(rows) for rows in packed.rows.values())
-    assert codec.decode(codec.encode(example())) == example()
+    assert codec.decode(codec.encode(encoded.example())) == encoded.example()
 
 
 def test_the_empty_patch_makes_the_way() -> None:
@@ -117,7 +59,7 @@ def test_equal_patches_make_equal_bytes() -> None:
 
 def test_the_header_carries_the_base_generation() -> None:
     """A follower knows whether the patch fits its copy before it decodes."""
-    head = codec.header(codec.encode(example(), base_generation=88_120))
+    head = codec.header(codec.encode(encoded.example(), base_generation=88_120))
 
     assert isinstance(head, codec.Header)
     assert head.base_generation == 88_120
@@ -125,7 +67,7 @@ def test_the_header_carries_the_base_generation() -> None:
 
 def test_the_rows_are_those_of_the_schema() -> None:
     """The generated code, which knows the schema, reads in every column what was packed."""
-    packed = packing.pack(example())
+    packed = packing.pack(encoded.example())
     root = DeltaGraph.DeltaGraph.GetRootAs(wire.write(packed), 0)
 
     for name, (_, dtype) in wire.VECTORS.items():
@@ -172,15 +114,15 @@ def test_the_bytes_are_those_the_compiler_would_lay_out() -> None:
 @given(st.binary(max_size=200), st.booleans())
 def test_random_bytes_are_refused(data: bytes, seal: bool) -> None:
     """Nothing random is a patch, with a valid header or without."""
-    refusal(sealed(b"\x08\x00\x00\x00GSDG" + data) if seal else data)
+    encoded.refusal(encoded.sealed(b"\x08\x00\x00\x00GSDG" + data) if seal else data)
 
 
 @settings(max_examples=400)
 @given(st.data())
 def test_a_damaged_buffer_is_refused_or_read_but_never_raises(data: st.DataObject) -> None:
     """Bytes are changed anywhere, the checksum is made right, and the answer is a value."""
-    patch = data.draw(st.just(example()) | strategies.rough_patches)
-    buffer = bytearray(codec.encode(patch)[HEADER:])
+    patch = data.draw(st.just(encoded.example()) | strategies.rough_patches)
+    buffer = bytearray(codec.encode(patch)[encoded.HEADER :])
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, len(buffer) - 1))
         match data.draw(st.sampled_from(("byte", "word", "small", "cut", "grow"))):
@@ -195,7 +137,7 @@ def test_a_damaged_buffer_is_refused_or_read_but_never_raises(data: st.DataObjec
             case _:
                 buffer[at:at] = data.draw(st.binary(max_size=8))
 
-    answer = codec.decode(sealed(bytes(buffer)))
+    answer = codec.decode(encoded.sealed(bytes(buffer)))
 
     assert isinstance(answer, delta.Patch | delta.Refused)
     if isinstance(answer, delta.Patch):
@@ -206,14 +148,14 @@ def test_a_damaged_buffer_is_refused_or_read_but_never_raises(data: st.DataObjec
 @given(st.data())
 def test_wrong_numbers_in_whole_arrays_are_refused_or_read_but_never_raise(data: st.DataObject) -> None:
     """Damage in rows alone reaches every check of meaning."""
-    tables = tables_of(example())
+    tables = encoded.tables_of(encoded.example())
     for _ in range(data.draw(st.integers(1, 2))):
         name = data.draw(st.sampled_from(sorted(wire.VECTORS)))
         raw = tables.rows[name].view(np.uint8)
         at = data.draw(st.integers(0, len(raw) - 1))
         raw[at] = data.draw(st.integers(0, 3) | st.integers(0, 255))
 
-    answer = codec.decode(sealed(wire.write(tables)))
+    answer = codec.decode(encoded.sealed(wire.write(tables)))
 
     assert isinstance(answer, delta.Patch | delta.Refused)
     if isinstance(answer, delta.Patch):
@@ -232,8 +174,8 @@ def test_format_1_is_read_as_well() -> None:
 @given(st.integers(0, 3000))
 def test_a_cut_off_message_is_refused(length: int) -> None:
     """Whatever is missing at the end."""
-    whole = codec.encode(example())
-    refusal(whole[: min(length, len(whole) - 1)])
+    whole = codec.encode(encoded.example())
+    encoded.refusal(whole[: min(length, len(whole) - 1)])
 
 
 def set_column(name: str, column: str | None, value: float, row: int = 0) -> typing.Callable[[wire.Tables], None]:
@@ -275,7 +217,20 @@ BIG = (1 << 32) - 1
         pytest.param(set_column("pods", "spec", 99), "pods.spec: a number is beyond specs", id="no such spec"),
         pytest.param(set_column("images", "names", 99), "images.names: a number is beyond", id="no such list"),
         pytest.param(set_column("nodes", "flags", 2), "nodes.flags: a flag is not known", id="unknown flag"),
-        pytest.param(set_column("cut", "kind", 0), "cut.kind", id="an edge of a kind that is not sent is cut"),
+        pytest.param(set_column("addresses", "addresses", 99), "addresses.addresses: a number is beyond", id="no list"),
+        pytest.param(set_column("addresses", "node", 0), "addresses.node: a node has no row", id="addresses of none"),
+        pytest.param(set_column("budgets", "node", 0), "budgets.node: a node has no row", id="budget of none"),
+        pytest.param(set_column("contains", "by", BIG), "contains.by: a number is that of no text", id="said by none"),
+        pytest.param(set_column("records", "key", BIG), "records.key: a number is that of no text", id="no such key"),
+        pytest.param(set_column("sourced_links", "at", float("nan")), "no finite number", id="no moment"),
+        pytest.param(
+            set_column("sourced_links", "latency_ms", float("inf")), "is infinite", id="infinite, with source"
+        ),
+        pytest.param(set_column("sourced_links", "cost", -2), "a value is negative", id="negative cost"),
+        pytest.param(set_column("sourced_links", "reserved", 1), "reserved", id="reserved column of links"),
+        pytest.param(twice("contains"), "contains: an edge is there twice", id="a containment twice"),
+        pytest.param(twice("records"), "records: one is there twice", id="a record twice"),
+        pytest.param(twice("addresses"), "addresses: one is there twice", id="addresses twice"),
         pytest.param(set_column("cut", "kind", 9), "cut.kind", id="unknown kind"),
         pytest.param(set_column("links", "latency_ms", float("inf")), "is infinite", id="infinite latency"),
         pytest.param(set_column("pods", "started", float("inf")), "no finite number", id="infinite time"),
@@ -293,31 +248,31 @@ BIG = (1 << 32) - 1
 )
 def test_what_is_wrong_is_named(damage: typing.Callable[[wire.Tables], None], detail: str) -> None:
     """Each check refuses what it is for, in words."""
-    tables = tables_of(example())
+    tables = encoded.tables_of(encoded.example())
     damage(tables)
 
-    assert detail in refusal(sealed(wire.write(tables)))
+    assert detail in encoded.refusal(encoded.sealed(wire.write(tables)))
 
 
 def test_texts_out_of_order_are_refused() -> None:
     """Order is what makes two numbers mean two texts."""
-    tables = tables_of(delta.Patch(removed={keys.node_key("a"), keys.node_key("b")}))
+    tables = encoded.tables_of(delta.Patch(removed={keys.node_key("a"), keys.node_key("b")}))
     tables.rows["text"] = np.frombuffer(b"node/bnode/a", np.uint8)
 
-    assert "not sorted" in refusal(sealed(wire.write(tables)))
+    assert "not sorted" in encoded.refusal(encoded.sealed(wire.write(tables)))
 
 
 @pytest.mark.parametrize("key", ["node/", "node", "/n1", "planet/mars", "pod/web", "pod//web", "domain/zone", ""])
 def test_a_key_of_no_vertex_is_refused(key: str) -> None:
     """Kinds are known, and names are there."""
-    assert "no key of a vertex" in refusal(codec.encode(delta.Patch(removed={keys.VertexKey(key)})))
+    assert "no key of a vertex" in encoded.refusal(codec.encode(delta.Patch(removed={keys.VertexKey(key)})))
 
 
 def test_a_promise_between_other_things_than_pod_and_node_is_refused() -> None:
     """The kind of an edge says what it joins."""
     edge = keys.EdgeID(keys.node_key("a"), keys.node_key("b"), keys.EdgeKind.RUNS)
 
-    assert "runs.source" in refusal(codec.encode(delta.Patch(edges={edge: relations.Runs("u")})))
+    assert "runs.source" in encoded.refusal(codec.encode(delta.Patch(edges={edge: relations.Runs("u")})))
 
 
 @pytest.mark.parametrize(
@@ -339,14 +294,17 @@ def test_a_promise_between_other_things_than_pod_and_node_is_refused() -> None:
 )
 def test_a_spec_that_is_not_exactly_understood_is_refused(text: str, detail: str) -> None:
     """What this version does not know may be a constraint."""
-    problem = specs.decode(text)
+    problem = specs.decode(text, codec.FORMAT)
 
     assert isinstance(problem, str)
     assert detail in problem
 
 
 def test_a_change_of_the_spec_raises_the_format() -> None:
-    """The texts of format 2 have these fields and no others; with other ones, `codec.FORMAT` must be another."""
+    """The texts of format 3 have these fields and no others; with other ones, `codec.FORMAT` must be another.
+
+    Those of format 2 are read all the same: what came later is then as a pod has it that says nothing.
+    """
     whatever = labels.Selector((labels.Requirement("a", labels.Operator.EXISTS),))
     term = pods.PodTerm("zone", whatever, ("default",), None)
     node_term = pods.NodeTerm(whatever.requirements, (), valid=True)
@@ -379,7 +337,11 @@ def test_a_change_of_the_spec_raises_the_format() -> None:
         '"gpu":{"count":1,"milli":1000,"models":[]},"features":[],"claims":[]}'
     )
 
-    assert (specs.encode(spec), codec.FORMAT) == (in_format_2, 2)
+    in_format_3 = in_format_2
+
+    assert (specs.encode(spec), codec.FORMAT) == (in_format_3, 3)
+    assert specs.decode(in_format_3, 3) == spec
+    assert specs.decode(in_format_2, 2) == spec
 
 
 def test_a_field_of_a_later_schema_is_refused() -> None:
@@ -387,47 +349,48 @@ def test_a_field_of_a_later_schema_is_refused() -> None:
     import flatbuffers  # noqa: PLC0415  only this buffer is built by hand
 
     builder = flatbuffers.Builder(64)
-    builder.StartObject(27)
-    builder.PrependInt32Slot(26, 1, 0)
+    later = 1 + len(wire.VECTORS)
+    builder.StartObject(later + 1)
+    builder.PrependInt32Slot(later, 1, 0)
     builder.Finish(builder.EndObject(), file_identifier=wire.IDENTIFIER)
 
-    assert "does not know" in refusal(sealed(bytes(builder.Output())))
+    assert "does not know" in encoded.refusal(encoded.sealed(bytes(builder.Output())))
 
 
 def test_limits_are_kept() -> None:
     """Bytes are counted before anything is read, rows before anything is mapped."""
     data = codec.encode(delta.Patch(removed={keys.node_key(f"n{number}") for number in range(100)}))
 
-    assert "allowed" in refusal(data, bytes_max=len(data) - 1)
-    assert "100 rows are more than the 99 allowed" in refusal(data, rows_max=99)
+    assert "allowed" in encoded.refusal(data, bytes_max=len(data) - 1)
+    assert "100 rows are more than the 99 allowed" in encoded.refusal(data, rows_max=99)
 
 
 def test_a_later_format_is_refused() -> None:
     """The header says so before the buffer is looked at."""
-    data = bytearray(codec.encode(example()))
+    data = bytearray(codec.encode(encoded.example()))
     data[4] = codec.FORMAT + 1
 
-    assert "format" in refusal(bytes(data))
+    assert "format" in encoded.refusal(bytes(data))
 
 
 def test_damage_on_the_way_is_noticed() -> None:
     """The checksum is over the whole buffer."""
-    data = bytearray(codec.encode(example()))
+    data = bytearray(codec.encode(encoded.example()))
     data[-1] ^= 1
 
-    assert "checksum" in refusal(bytes(data))
+    assert "checksum" in encoded.refusal(bytes(data))
 
 
 def test_a_small_buffer_can_not_ask_for_much_memory() -> None:
     """Counts that promise more than the buffer holds are refused before anything is made."""
-    buffer = bytearray(codec.encode(example())[HEADER:])
+    buffer = bytearray(codec.encode(encoded.example())[encoded.HEADER :])
     words = range(0, len(buffer) - 4, 4)
     tracemalloc.start()
     try:
         for at in words:
             damaged = bytearray(buffer)
             damaged[at : at + 4] = struct.pack("<I", 0x7FFFFFFF)
-            codec.decode(sealed(bytes(damaged)))
+            codec.decode(encoded.sealed(bytes(damaged)))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

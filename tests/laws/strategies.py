@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from graphsched.base.values import keys, labels, nodes, pods, relations, selections
+from graphsched.base.values import groups, keys, labels, nodes, places, pods, policies, relations, selections
 from graphsched.graph import delta
 
 NODE_NAMES = ("n1", "n2", "n3", "gpu-4")
@@ -48,6 +48,14 @@ taints = st.builds(
     st.sampled_from(("NoSchedule", "PreferNoSchedule", "NoExecute")),
 )
 images = st.builds(nodes.Image, distinct(st.sampled_from(("app:1", "db:2", "x:latest"))), int64s)
+budgets = st.just(nodes.NO_BUDGET) | st.builds(
+    nodes.Budget,
+    amounts,
+    amounts,
+    st.dictionaries(st.sampled_from(("default", "team-a/web")), amounts, max_size=2).map(
+        lambda mapping: tuple(sorted(mapping.items()))
+    ),
+)
 some_nodes = st.builds(
     nodes.Node,
     name=node_names,
@@ -60,6 +68,8 @@ some_nodes = st.builds(
     features=distinct(texts),
     gpu_model=st.sampled_from(("", "A100")),
     gpus=st.integers(0, 3),
+    budget=budgets,
+    addresses=tuples(st.sampled_from(("10.0.0.1", "10.0.0.2", "fd00::1"))),
 )
 some_namespaces = st.builds(nodes.Namespace, namespaces, some_labels)
 priority_classes = st.builds(
@@ -171,7 +181,74 @@ some_selections = st.builds(
     st.sampled_from(("a", "b")),
     selectors,
 )
-vertices = st.one_of(some_nodes, some_pods, some_pods, some_namespaces, priority_classes, some_selections)
+PLACE_NAMES = ("slurm/leaf-1", "hypernode/s0")
+some_places = st.builds(
+    places.Place,
+    st.sampled_from(PLACE_NAMES),
+    st.sampled_from(("switch", "site")),
+    st.none() | st.integers(0, 3),
+    some_labels,
+    amounts,
+)
+limits = st.none() | st.floats(0, 1e3)
+some_groups = st.builds(
+    groups.Group,
+    namespaces,
+    st.sampled_from(("shop", "train")),
+    tuples(
+        st.builds(
+            groups.Workload,
+            st.sampled_from(("web", "db")),
+            selectors,
+            tuples(
+                st.builds(
+                    groups.Dependency, st.just("db"), st.floats(0.1, 1e3), limits, limits, st.none() | st.integers(0, 9)
+                )
+            ),
+        )
+    ),
+    st.sampled_from(("", "KahnSort")),
+)
+matches = st.builds(
+    policies.Match,
+    selectors,
+    distinct(namespaces, size=1),
+    st.none() | st.lists(requirements, max_size=1).map(labels.selector),
+    tuples(st.just("10.0.0.0/8"), size=1),
+    texts,
+    texts,
+)
+paths = st.builds(
+    policies.Path,
+    st.sampled_from((keys.VertexKey(""), keys.place_key(PLACE_NAMES[0]))),
+    st.none() | st.integers(0, 9),
+    limits,
+    limits,
+    st.sampled_from(("", ZONE)),
+)
+rules = st.builds(
+    policies.Rule,
+    st.sampled_from(("edge", "gpu")),
+    st.integers(0, 2),
+    texts,
+    st.integers(-9, 9),
+    matches,
+    st.sampled_from(tuple(policies.Action)),
+    st.integers(-100, 100),
+    st.none() | paths,
+)
+vertices = st.one_of(
+    some_nodes,
+    some_pods,
+    some_pods,
+    some_namespaces,
+    priority_classes,
+    some_selections,
+    some_places,
+    some_places,
+    some_groups,
+    rules,
+)
 
 node_keys = node_names.map(keys.node_key)
 domain_keys = st.sampled_from((keys.domain_key(ZONE, "a"), keys.domain_key(ZONE, "b"), keys.domain_key(RACK, "a:b")))
@@ -181,14 +258,27 @@ vertex_keys = st.one_of(
     namespaces.map(keys.namespace_key),
     st.sampled_from(("high", "low")).map(lambda name: keys.vertex_key(keys.Kind.PRIORITY_CLASS, name)),
     namespaces.map(lambda namespace: keys.selection_key("Service", namespace, "a")),
+    st.sampled_from(PLACE_NAMES).map(keys.place_key),
+    namespaces.map(lambda namespace: keys.group_key(namespace, "shop")),
+    st.integers(0, 2).map(lambda number: keys.rule_key("edge", number)),
 )
-places = node_keys | domain_keys
-link_ids = st.builds(keys.EdgeID, places, places, st.just(keys.EdgeKind.LINK))
+physical = node_keys | domain_keys | st.sampled_from(PLACE_NAMES).map(keys.place_key)
+link_ids = st.builds(keys.EdgeID, physical, physical, st.just(keys.EdgeKind.LINK))
+contains_ids = st.builds(keys.EdgeID, physical, physical, st.just(keys.EdgeKind.CONTAINS)).filter(
+    lambda edge: edge.source != edge.target
+)
 runs_ids = st.builds(keys.EdgeID, pod_keys, node_keys, st.just(keys.EdgeKind.RUNS))
 # Mostly one and the same, so that graphs agree on some edges.
 links = st.just(relations.Link(0.2, 1e5)) | st.builds(
-    relations.Link, st.none() | st.floats(0, 1e3), st.none() | st.floats(0, 1e6), st.floats(0.01, 1)
+    relations.Link,
+    st.none() | st.floats(0, 1e3),
+    st.none() | st.floats(0, 1e6),
+    st.floats(0.01, 1),
+    st.just(0.0) | moments,
+    st.sampled_from(("", "networklink/a-b")),
+    st.none() | st.integers(0, 1 << 31),
 )
+containments = st.builds(relations.Contains, st.sampled_from(("", "slurm")))
 runs = st.builds(relations.Runs, st.sampled_from(("1", "2")), devices)
 streams = st.builds(
     delta.Stream,
@@ -203,17 +293,20 @@ def _patch(
     cut: set[keys.EdgeID],
     set_vertices: list[delta.Vertex],
     set_links: dict[keys.EdgeID, relations.Edge],
+    contained: dict[keys.EdgeID, relations.Edge],
     promises: dict[keys.EdgeID, relations.Edge],
 ) -> delta.Patch:
-    return delta.Patch(removed, cut, {vertex.key: vertex for vertex in set_vertices}, {**set_links, **promises})
+    edges = {**set_links, **contained, **promises}
+    return delta.Patch(removed, cut, {vertex.key: vertex for vertex in set_vertices}, edges)
 
 
 rough_patches = st.builds(
     _patch,
     st.sets(vertex_keys, max_size=2),
-    st.sets(link_ids | runs_ids, max_size=2),
+    st.sets(link_ids | contains_ids | runs_ids, max_size=2),
     st.lists(vertices, max_size=5),
     st.dictionaries(link_ids, links, max_size=2),
+    st.dictionaries(contains_ids, containments, max_size=2),
     st.dictionaries(runs_ids, runs, max_size=2),
 )
 """Any patch. The store refuses it when a pod would be promised to two nodes."""

@@ -9,6 +9,8 @@ from graphsched.base.kube import annotated, budgets, interning, pods as kube_pod
 from graphsched.base.values import errors, labels, nodes
 
 _budgets: interning.Table[nodes.Budget] = interning.Table()
+IP_TYPES = frozenset({"InternalIP", "ExternalIP"})
+"""Of status.addresses; the others are names."""
 
 
 def node(body: wire.Node) -> nodes.Node:
@@ -39,6 +41,7 @@ def node(body: wire.Node) -> nodes.Node:
         images=tuple(nodes.Image(tuple(entry.names or ()), entry.size_bytes) for entry in status.images or ()),
         features=tuple(sorted(status.declared_features or ())),
         budget=budget,
+        addresses=tuple(entry.address for entry in status.addresses or () if entry.type in IP_TYPES and entry.address),
     )
 
 

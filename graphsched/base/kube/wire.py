@@ -338,6 +338,13 @@ class Image(Body, frozen=True, gc=False):
     size_bytes: int = 0
 
 
+class NodeAddress(Body, frozen=True, gc=False):
+    """An entry of status.addresses."""
+
+    type: str = ""
+    address: str = ""
+
+
 class NodeStatus(Body, frozen=True, gc=False):
     """status of a Node."""
 
@@ -345,6 +352,7 @@ class NodeStatus(Body, frozen=True, gc=False):
     allocatable: Resources | None = None
     images: list[Image] | None = None
     declared_features: list[str] | None = None
+    addresses: list[NodeAddress] | None = None
 
 
 class Node(Body, frozen=True, gc=False):

@@ -72,6 +72,8 @@ class Node(msgspec.Struct, frozen=True, gc=False):
         gpus: Number of shareable GPUs, each of 1,000 milli. Whole devices offered as an extended resource are in
             `allocatable` instead.
         budget: What is there beside `allocatable`, and what of it may be used.
+        addresses: status.addresses of types InternalIP and ExternalIP, in the order of the object, as they stand there:
+            whoever reads one as an IP address has to expect that it is none.
     """
 
     name: str
@@ -85,6 +87,7 @@ class Node(msgspec.Struct, frozen=True, gc=False):
     gpu_model: str = ""
     gpus: int = 0
     budget: Budget = NO_BUDGET
+    addresses: tuple[str, ...] = ()
 
     @property
     def key(self) -> keys.VertexKey:

@@ -5,7 +5,10 @@
 import flatbuffers
 from flatbuffers.compat import import_numpy
 from typing import Any
+from graphsched.graph.generated.AddressRow import AddressRow
 from graphsched.graph.generated.AmountRow import AmountRow
+from graphsched.graph.generated.BudgetRow import BudgetRow
+from graphsched.graph.generated.ContainsEdge import ContainsEdge
 from graphsched.graph.generated.CutEdge import CutEdge
 from graphsched.graph.generated.ImageRow import ImageRow
 from graphsched.graph.generated.LabelRow import LabelRow
@@ -15,8 +18,10 @@ from graphsched.graph.generated.NodeRow import NodeRow
 from graphsched.graph.generated.OwnerRow import OwnerRow
 from graphsched.graph.generated.PodRow import PodRow
 from graphsched.graph.generated.PriorityClassRow import PriorityClassRow
+from graphsched.graph.generated.RecordRow import RecordRow
 from graphsched.graph.generated.RunsEdge import RunsEdge
 from graphsched.graph.generated.SelectionRow import SelectionRow
+from graphsched.graph.generated.SourcedLink import SourcedLink
 from graphsched.graph.generated.StreamRow import StreamRow
 from graphsched.graph.generated.TaintRow import TaintRow
 from typing import Optional
@@ -677,8 +682,123 @@ class DeltaGraph(object):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(54))
         return o == 0
 
+    # DeltaGraph
+    def Records(self, j: int) -> Optional[RecordRow]:
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(56))
+        if o != 0:
+            x = self._tab.Vector(o)
+            x += flatbuffers.number_types.UOffsetTFlags.py_type(j) * 8
+            obj = RecordRow()
+            obj.Init(self._tab.Bytes, x)
+            return obj
+        return None
+
+    # DeltaGraph
+    def RecordsLength(self) -> int:
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(56))
+        if o != 0:
+            return self._tab.VectorLen(o)
+        return 0
+
+    # DeltaGraph
+    def RecordsIsNone(self) -> bool:
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(56))
+        return o == 0
+
+    # DeltaGraph
+    def Contains(self, j: int) -> Optional[ContainsEdge]:
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(58))
+        if o != 0:
+            x = self._tab.Vector(o)
+            x += flatbuffers.number_types.UOffsetTFlags.py_type(j) * 12
+            obj = ContainsEdge()
+            obj.Init(self._tab.Bytes, x)
+            return obj
+        return None
+
+    # DeltaGraph
+    def ContainsLength(self) -> int:
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(58))
+        if o != 0:
+            return self._tab.VectorLen(o)
+        return 0
+
+    # DeltaGraph
+    def ContainsIsNone(self) -> bool:
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(58))
+        return o == 0
+
+    # DeltaGraph
+    def SourcedLinks(self, j: int) -> Optional[SourcedLink]:
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(60))
+        if o != 0:
+            x = self._tab.Vector(o)
+            x += flatbuffers.number_types.UOffsetTFlags.py_type(j) * 56
+            obj = SourcedLink()
+            obj.Init(self._tab.Bytes, x)
+            return obj
+        return None
+
+    # DeltaGraph
+    def SourcedLinksLength(self) -> int:
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(60))
+        if o != 0:
+            return self._tab.VectorLen(o)
+        return 0
+
+    # DeltaGraph
+    def SourcedLinksIsNone(self) -> bool:
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(60))
+        return o == 0
+
+    # DeltaGraph
+    def Addresses(self, j: int) -> Optional[AddressRow]:
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(62))
+        if o != 0:
+            x = self._tab.Vector(o)
+            x += flatbuffers.number_types.UOffsetTFlags.py_type(j) * 8
+            obj = AddressRow()
+            obj.Init(self._tab.Bytes, x)
+            return obj
+        return None
+
+    # DeltaGraph
+    def AddressesLength(self) -> int:
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(62))
+        if o != 0:
+            return self._tab.VectorLen(o)
+        return 0
+
+    # DeltaGraph
+    def AddressesIsNone(self) -> bool:
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(62))
+        return o == 0
+
+    # DeltaGraph
+    def Budgets(self, j: int) -> Optional[BudgetRow]:
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(64))
+        if o != 0:
+            x = self._tab.Vector(o)
+            x += flatbuffers.number_types.UOffsetTFlags.py_type(j) * 8
+            obj = BudgetRow()
+            obj.Init(self._tab.Bytes, x)
+            return obj
+        return None
+
+    # DeltaGraph
+    def BudgetsLength(self) -> int:
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(64))
+        if o != 0:
+            return self._tab.VectorLen(o)
+        return 0
+
+    # DeltaGraph
+    def BudgetsIsNone(self) -> bool:
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(64))
+        return o == 0
+
 def DeltaGraphStart(builder: flatbuffers.Builder):
-    builder.StartObject(26)
+    builder.StartObject(31)
 
 def Start(builder: flatbuffers.Builder):
     DeltaGraphStart(builder)
@@ -988,6 +1108,66 @@ def DeltaGraphStartOwnersVector(builder, numElems: int) -> int:
 
 def StartOwnersVector(builder, numElems: int) -> int:
     return DeltaGraphStartOwnersVector(builder, numElems)
+
+def DeltaGraphAddRecords(builder: flatbuffers.Builder, records: int):
+    builder.PrependUOffsetTRelativeSlot(26, flatbuffers.number_types.UOffsetTFlags.py_type(records), 0)
+
+def AddRecords(builder: flatbuffers.Builder, records: int):
+    DeltaGraphAddRecords(builder, records)
+
+def DeltaGraphStartRecordsVector(builder, numElems: int) -> int:
+    return builder.StartVector(8, numElems, 4)
+
+def StartRecordsVector(builder, numElems: int) -> int:
+    return DeltaGraphStartRecordsVector(builder, numElems)
+
+def DeltaGraphAddContains(builder: flatbuffers.Builder, contains: int):
+    builder.PrependUOffsetTRelativeSlot(27, flatbuffers.number_types.UOffsetTFlags.py_type(contains), 0)
+
+def AddContains(builder: flatbuffers.Builder, contains: int):
+    DeltaGraphAddContains(builder, contains)
+
+def DeltaGraphStartContainsVector(builder, numElems: int) -> int:
+    return builder.StartVector(12, numElems, 4)
+
+def StartContainsVector(builder, numElems: int) -> int:
+    return DeltaGraphStartContainsVector(builder, numElems)
+
+def DeltaGraphAddSourcedLinks(builder: flatbuffers.Builder, sourcedLinks: int):
+    builder.PrependUOffsetTRelativeSlot(28, flatbuffers.number_types.UOffsetTFlags.py_type(sourcedLinks), 0)
+
+def AddSourcedLinks(builder: flatbuffers.Builder, sourcedLinks: int):
+    DeltaGraphAddSourcedLinks(builder, sourcedLinks)
+
+def DeltaGraphStartSourcedLinksVector(builder, numElems: int) -> int:
+    return builder.StartVector(56, numElems, 8)
+
+def StartSourcedLinksVector(builder, numElems: int) -> int:
+    return DeltaGraphStartSourcedLinksVector(builder, numElems)
+
+def DeltaGraphAddAddresses(builder: flatbuffers.Builder, addresses: int):
+    builder.PrependUOffsetTRelativeSlot(29, flatbuffers.number_types.UOffsetTFlags.py_type(addresses), 0)
+
+def AddAddresses(builder: flatbuffers.Builder, addresses: int):
+    DeltaGraphAddAddresses(builder, addresses)
+
+def DeltaGraphStartAddressesVector(builder, numElems: int) -> int:
+    return builder.StartVector(8, numElems, 4)
+
+def StartAddressesVector(builder, numElems: int) -> int:
+    return DeltaGraphStartAddressesVector(builder, numElems)
+
+def DeltaGraphAddBudgets(builder: flatbuffers.Builder, budgets: int):
+    builder.PrependUOffsetTRelativeSlot(30, flatbuffers.number_types.UOffsetTFlags.py_type(budgets), 0)
+
+def AddBudgets(builder: flatbuffers.Builder, budgets: int):
+    DeltaGraphAddBudgets(builder, budgets)
+
+def DeltaGraphStartBudgetsVector(builder, numElems: int) -> int:
+    return builder.StartVector(8, numElems, 4)
+
+def StartBudgetsVector(builder, numElems: int) -> int:
+    return DeltaGraphStartBudgetsVector(builder, numElems)
 
 def DeltaGraphEnd(builder: flatbuffers.Builder) -> int:
     return builder.EndObject()

@@ -1,0 +1,134 @@
+"""The text of a place, a group, a rule or a node's budget, as it crosses a process border.
+
+These are rich, and rare or shared by many, so each goes over the wire as canonical JSON beside its key. As with a pod's
+spec, a text from outside is taken only if it is exactly what `encode` would have written for the value it reads as: a
+field that this version does not know may be a condition of a rule.
+
+Comes in: untrusted texts, from `unpacking`; vertices, from `packing`. Goes out: vertices or sentences. Invariant:
+`decode` never raises, and what it returns has the key it was sent under and keeps the promises of its struct.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+
+import msgspec
+
+from graphsched.base.values import groups, keys, labels, nodes, places, policies, quantities
+from graphsched.graph import specs
+
+Record = places.Place | groups.Group | policies.Rule
+
+_ENCODER = msgspec.json.Encoder()
+_DECODERS: dict[str, msgspec.json.Decoder[Record]] = {
+    keys.Kind.PLACE.value: msgspec.json.Decoder(places.Place),
+    keys.Kind.GROUP.value: msgspec.json.Decoder(groups.Group),
+    keys.Kind.RULE.value: msgspec.json.Decoder(policies.Rule),
+}
+_BUDGET_DECODER = msgspec.json.Decoder(nodes.Budget)
+_LENGTH_MAX = 1 << 20
+"""Bytes; the API server holds whole objects to 1.5 MiB."""
+
+
+def encode(record: Record) -> str:
+    """The canonical text.
+
+    Raises:
+        ValueError: It holds something that JSON has no text for, e.g. a number that is not finite.
+        OverflowError: A number does not fit 64 bits.
+    """
+    read = msgspec.json.decode(_ENCODER.encode(record), type=type(record))
+    if read != record:
+        message = f"{record.key}: a value of it has no text, e.g. a number that is not finite"
+        raise ValueError(message)
+    # What was read has the declared types: an integer that stands for a float would make another text.
+    return _ENCODER.encode(read).decode()
+
+
+def decode(key: str, text: str) -> Record | str:
+    """The vertex of this key that the text stands for, or what is wrong with it."""
+    decoder = _DECODERS.get(keys.kind_of(keys.VertexKey(key)))
+    if decoder is None:
+        return f'"{key[:80]}" is no key of a place, group or rule'
+    if len(text) > _LENGTH_MAX:
+        return f"{key[:80]} has {len(text)} characters, at most {_LENGTH_MAX} are read"
+    try:
+        record = decoder.decode(text)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        return f"{key[:80]} can not be read: {error}"
+    problem = _problem(record)
+    if problem:
+        return f"{key[:80]}: {problem}"
+    if record.key != key:
+        return f"{key[:80]} is sent as {record.key[:80]}"
+    if _ENCODER.encode(record).decode() != text:
+        return f"{key[:80]} is not in canonical form, or of a later version"
+    return record
+
+
+def encode_budget(budget: nodes.Budget) -> str:
+    """The canonical text of a node's budget.
+
+    Raises:
+        OverflowError: A number does not fit 64 bits.
+    """
+    return _ENCODER.encode(budget).decode()
+
+
+def decode_budget(text: str) -> nodes.Budget | str:
+    """The budget that the text stands for, or what is wrong with it."""
+    if len(text) > _LENGTH_MAX:
+        return f"a budget has {len(text)} characters, at most {_LENGTH_MAX} are read"
+    try:
+        budget = _BUDGET_DECODER.decode(text)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        return f"a budget can not be read: {error}"
+    lists = (budget.capacity, budget.ceilings, *(amounts for _, amounts in budget.reserved))
+    if any(not -quantities.INT64_MAX <= amount <= quantities.INT64_MAX for each in lists for _, amount in each):
+        return "a number in a budget does not fit 64 bits"
+    holders = [holder for holder, _ in budget.reserved]
+    if not all(map(specs.ascends, lists)) or not all(map(operator.lt, holders, holders[1:])):
+        return "a budget is not sorted, or names something twice"
+    if encode_budget(budget) != text:
+        return "a budget is not in canonical form, or of a later version"
+    return budget
+
+
+def _problem(record: Record) -> str | None:
+    if any(not -quantities.INT64_MAX <= number <= quantities.INT64_MAX for number in _numbers(record)):
+        return "a number does not fit 64 bits"
+    match record:
+        case places.Place():
+            if not specs.ascends(record.labels) or not specs.ascends(record.amounts):
+                return "its labels or amounts are not sorted, or name something twice"
+        case groups.Group():
+            for workload in record.workloads:
+                if _compares(workload.selector):
+                    return "a selector of pods compares numbers"
+        case policies.Rule():
+            if _compares(record.match.pods):
+                return "a selector of pods compares numbers"
+            requirements = record.match.nodes.requirements if record.match.nodes else ()
+            return next((problem for each in requirements if (problem := specs.comparison_problem(each))), None)
+    return None
+
+
+def _compares(selector: labels.Selector | None) -> bool:
+    requirements = selector.requirements if selector else ()
+    return any(each.operator in {labels.Operator.GT, labels.Operator.LT} for each in requirements)
+
+
+def _numbers(record: Record) -> Iterator[int]:
+    match record:
+        case places.Place():
+            yield record.tier or 0
+            yield from (amount for _, amount in record.amounts)
+        case groups.Group():
+            for workload in record.workloads:
+                yield from (dependency.cost_max or 0 for dependency in workload.dependencies)
+        case policies.Rule():
+            yield record.number
+            yield record.priority
+            yield record.weight
+            yield (record.path.hops_max or 0) if record.path else 0

@@ -17,6 +17,9 @@ from collections.abc import Iterable
 from graphsched.action import bind, calls
 from graphsched.base.values import keys
 
+CUT_S = 5.0
+"""How long a call that was cut short may take to end; its connection is broken by then."""
+
 
 class Dispatcher:
     """Carries out orders.
@@ -114,7 +117,7 @@ class Dispatcher:
         for task in self._tasks:
             task.cancel()
         if self._tasks:
-            await asyncio.wait(self._tasks)
+            await asyncio.wait(self._tasks, timeout=CUT_S)
         known = {outcome.order.pod.key for outcome in self._outcomes}
         return [order for key, order in self._orders.items() if key not in known]
 

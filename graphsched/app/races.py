@@ -22,10 +22,13 @@ from graphsched.decision import trace
 from graphsched.graph import store as stores
 from graphsched.observe import metrics as meters
 
+KEPT_S = 120.0
+"""How long changes by others and decisions of ours are remembered: a race is decided within seconds, or when a binding
+without an answer takes effect, a minute later at most."""
 CHANGES_MAX = 8192
-"""Changes by others that are remembered: at 200 bindings a second some 40 s, and a race is decided within one."""
+"""Changes by others that are remembered at most: at 200 bindings a second some 40 s."""
 DECISIONS_MAX = 8192
-"""Decisions of ours that are remembered."""
+"""Decisions of ours that are remembered at most."""
 RACES_MAX = 1000
 BY_MAX = 5
 """Changes that one record names."""
@@ -86,6 +89,13 @@ class Race(msgspec.Struct, frozen=True, gc=False):
     by: tuple[Change, ...] = ()
 
 
+class _Decided(msgspec.Struct, frozen=True, gc=False):
+    """A decision of ours: the generation it knew, and when it was made, on the clock's monotonic time."""
+
+    generation: int
+    at: float
+
+
 class Races:
     """Remembers, explains and counts."""
 
@@ -94,8 +104,8 @@ class Races:
         self._meters = metrics
         self._scheduler = scheduler
         self._clock = clock
-        self._changes: collections.deque[Change] = collections.deque(maxlen=CHANGES_MAX)
-        self._decided: collections.OrderedDict[str, int] = collections.OrderedDict()
+        self._changes: collections.deque[tuple[float, Change]] = collections.deque(maxlen=CHANGES_MAX)
+        self._decided: collections.OrderedDict[str, _Decided] = collections.OrderedDict()
         self._races: collections.deque[Race] = collections.deque(maxlen=RACES_MAX)
 
     def newest(self, limit: int) -> list[Race]:
@@ -122,15 +132,19 @@ class Races:
         self._look_for_overcommit(after)
 
     def _note(self, node: str, what: str) -> None:
-        self._changes.append(Change(node, self._store.generation, self._clock.wall(), what))
+        now = self._clock.monotonic()
+        while self._changes and now - self._changes[0][0] > KEPT_S:
+            self._changes.popleft()
+        self._changes.append((now, Change(node, self._store.generation, self._clock.wall(), what)))
 
     # ── what we do ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     def decided(self, decision: trace.Decision) -> None:
         """A pod of ours is about to be bound."""
-        self._decided[decision.uid] = decision.generation
+        now = self._clock.monotonic()
+        self._decided[decision.uid] = _Decided(decision.generation, now)
         self._decided.move_to_end(decision.uid)
-        if len(self._decided) > DECISIONS_MAX:
+        while len(self._decided) > DECISIONS_MAX or now - next(iter(self._decided.values())).at > KEPT_S:
             self._decided.popitem(last=False)
 
     def moved(self, pod: pods.Pod, node: str, refused: status.Status, to: str) -> None:
@@ -165,7 +179,7 @@ class Races:
         if not recent or len(ours) == len(holding):
             return
         # The last of ours to be decided is the one that did not fit any more, unless others came later.
-        last = max(recent, key=lambda each: self._decided[each.uid])
+        last = max(recent, key=lambda each: self._decided[each.uid].generation)
         detail = f"{pod.full_name} of {pod.scheduler} was bound there, and {' and '.join(short)} is not enough for all"
         self._record(Kind.OVERCOMMITTED, last, pod.node, detail)
 
@@ -187,7 +201,8 @@ class Races:
 
     def _record(self, kind: Kind, pod: pods.Pod, node: str, detail: str) -> None:
         self._meters.conflict(kind.value)
-        decided = self._decided.get(pod.uid, 0)
+        known = self._decided.get(pod.uid)
+        decided = 0 if known is None else known.generation
         by: list[Change] = []
         for change in self._since(decided) if decided else ():
             if change.node == node:
@@ -203,7 +218,7 @@ class Races:
 
     def _since(self, generation: int) -> Iterator[Change]:
         """What others did that this generation did not show, the latest first."""
-        for change in reversed(self._changes):
+        for _, change in reversed(self._changes):
             if change.generation <= generation:
                 return
             yield change

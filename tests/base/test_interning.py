@@ -3,6 +3,11 @@
 from graphsched.base.kube import interning
 
 
+def made(number: int) -> tuple[int, ...]:
+    """A value that no other is identical to."""
+    return tuple(range(number, number + 1))
+
+
 def test_equal_values_become_the_first_of_them() -> None:
     """By equality, not by identity."""
     table: interning.Table[tuple[int, ...]] = interning.Table()
@@ -12,13 +17,25 @@ def test_equal_values_become_the_first_of_them() -> None:
     assert table(second) is first
 
 
-def test_a_full_table_starts_anew() -> None:
+def test_what_nobody_asks_for_is_forgotten() -> None:
     """Bounded: what was known is merely not shared with what comes later."""
-    table: interning.Table[tuple[int, ...]] = interning.Table(entries_max=2)
-    values = [table((number,)) for number in range(5)]
+    table: interning.Table[tuple[int, ...]] = interning.Table(entries_max=4)
+    values = [table(made(number)) for number in range(9)]
 
-    assert [(number,) for number in range(5)] == values
-    assert 1 == len(table)
+    assert [(number,) for number in range(9)] == values
+    assert len(table) <= 4
+    assert table(made(0)) is not values[0]
+
+
+def test_what_is_asked_for_stays() -> None:
+    """However much else comes by."""
+    table: interning.Table[tuple[int, ...]] = interning.Table(entries_max=4)
+    first = table(made(0))
+
+    for number in range(1, 20):
+        table(made(number))
+        assert table(made(0)) is first
+    assert len(table) <= 4
 
 
 def test_empty_values_are_values() -> None:

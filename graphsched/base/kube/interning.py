@@ -1,7 +1,8 @@
 """Equal values become one value: a hundred thousand replicas then share one spec.
 
-Tables are bounded by forgetting everything when they are full: what is alive stays alive where it is used, later equals
-merely start a new copy. That is simpler than ageing and costs one lookup.
+Tables are bounded by forgetting what nobody has asked for in a while: entries are in two generations, and when the
+young one is full it becomes the old one, whose entries go unless they are asked for again. What is alive stays alive
+where it is used; later equals of what was forgotten merely start a new copy.
 """
 
 from __future__ import annotations
@@ -9,28 +10,57 @@ from __future__ import annotations
 import typing
 from collections.abc import Hashable
 
-Value = typing.TypeVar("Value", bound=Hashable)
+Key = typing.TypeVar("Key", bound=Hashable)
+Value = typing.TypeVar("Value")
+Item = typing.TypeVar("Item", bound=Hashable)
 
-ENTRIES_MAX = 65_536
-"""A cluster has some thousand workloads, each with a handful of distinct specs and label sets."""
+ENTRIES_MAX = 16_384
+"""Of texts and label sets: a cluster has some thousand nodes and workloads."""
+SPECS_MAX = 4096
+"""Of whole specs, which take a kilobyte each. Replicas come together; a scheduler that pins each pod to a node of its
+own would fill any table."""
 
 
-class Table(typing.Generic[Value]):
+class Memo(typing.Generic[Key, Value]):
+    """Keeps answers; between `entries_max / 2` and `entries_max` of those asked for last."""
+
+    def __init__(self, entries_max: int) -> None:
+        self._young: dict[Key, Value] = {}
+        self._old: dict[Key, Value] = {}
+        self._young_max = entries_max // 2
+
+    def __len__(self) -> int:
+        return len(self._young) + len(self._old)
+
+    def get(self, key: Key) -> Value | None:
+        """The answer that was kept; None where there is none any more."""
+        known = self._young.get(key)
+        if known is None:
+            known = self._old.pop(key, None)
+            if known is not None:
+                self.keep(key, known)
+        return known
+
+    def keep(self, key: Key, value: Value) -> None:
+        """Keep an answer."""
+        if len(self._young) >= self._young_max:
+            self._young, self._old = {}, self._young
+        self._young[key] = value
+
+
+class Table(typing.Generic[Item]):
     """Maps each value to the first one equal to it."""
 
     def __init__(self, entries_max: int = ENTRIES_MAX) -> None:
-        self._entries: dict[Value, Value] = {}
-        self._entries_max = entries_max
+        self._memo: Memo[Item, Item] = Memo(entries_max)
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self._memo)
 
-    def __call__(self, value: Value) -> Value:
+    def __call__(self, value: Item) -> Item:
         """The representative of `value`."""
-        known = self._entries.get(value)
-        if known is not None:
-            return known
-        if len(self._entries) >= self._entries_max:
-            self._entries.clear()
-        self._entries[value] = value
-        return value
+        known = self._memo.get(value)
+        if known is None:
+            known = value
+            self._memo.keep(value, value)
+        return known

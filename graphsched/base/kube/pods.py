@@ -46,9 +46,9 @@ class _Measured(typing.NamedTuple):
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_measured: dict[bytes, _Measured] = {}
-_specs: interning.Table[pods.Spec] = interning.Table()
-_demands: interning.Table[pods.Demand] = interning.Table()
+_measured: interning.Memo[bytes, _Measured] = interning.Memo(interning.SPECS_MAX)
+_specs: interning.Table[pods.Spec] = interning.Table(interning.SPECS_MAX)
+_demands: interning.Table[pods.Demand] = interning.Table(interning.SPECS_MAX)
 _texts: interning.Table[str] = interning.Table()
 label_sets: interning.Table[labels.Labels] = interning.Table()
 """Shared with nodes and namespaces."""
@@ -155,9 +155,7 @@ def _measure(body: wire.Pod) -> _Measured:
     except errors.InputError as error:
         raise error.within(title(body)) from error
     measured = _Measured(found, found.demand if held == found.demand else _demands(held))
-    if len(_measured) >= interning.ENTRIES_MAX:
-        _measured.clear()
-    _measured[key] = measured
+    _measured.keep(key, measured)
     return measured
 
 

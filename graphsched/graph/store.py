@@ -27,6 +27,7 @@ from graphsched.graph import (
     interest,
     matchers,
     occupancy,
+    routes,
     selections,
     streams,
     topology,
@@ -47,8 +48,8 @@ class Store:
 
     Attributes:
         generation: Counts up with every patch that was applied.
-        columns, attributes, ports, images, devices, topology, matchers, crowd, selections: See their modules; read them
-            through a view.
+        columns, attributes, ports, images, devices, topology, routes, matchers, crowd, selections: See their modules;
+            read them through a view.
         nominated: Node name → pods that are not placed and were nominated to it.
     """
 
@@ -60,6 +61,7 @@ class Store:
         self.images = occupancy.Images()
         self.devices = occupancy.Devices()
         self.topology = topology.Topology()
+        self.routes = routes.Routes(self.topology, self.columns)
         self.matchers = matchers.MatcherIndex()
         self.streams = streams.StreamTable()
         self.selections = selections.Selections()

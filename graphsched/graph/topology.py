@@ -11,6 +11,9 @@ order.
 
 from __future__ import annotations
 
+import collections
+import itertools
+
 import rustworkx
 
 from graphsched.base.values import keys, labels, relations
@@ -22,12 +25,16 @@ Payload = keys.EdgeKind | Tie
 """What an edge of the graph carries: `EdgeKind.CONTAINS` where a label makes it, or the tie."""
 Graph = rustworkx.PyDiGraph[keys.VertexKey, Payload]
 
+TOUCHED_MAX = 1 << 16
+"""Names of changed vertices and edges that are remembered for followers; who is further behind starts afresh."""
+
 
 class Topology:
     """Nodes, domains, places and ties.
 
     Attributes:
         version: Counts up with every change.
+        moment: Counts up with every vertex and every edge that comes, goes or changes; see `touched`.
     """
 
     def __init__(self) -> None:
@@ -38,7 +45,9 @@ class Topology:
         self._ties: dict[keys.EdgeID, Tie] = {}
         self._tie_edges: dict[keys.EdgeID, int] = {}
         self._ties_at: dict[keys.VertexKey, set[keys.EdgeID]] = {}
+        self._touched: collections.deque[keys.VertexKey | keys.EdgeID] = collections.deque(maxlen=TOUCHED_MAX)
         self.version = 0
+        self.moment = 0
 
     def set_node(self, name: str, node_labels: labels.Labels) -> bool:
         """Add a node, or move it to where its labels say now; returns whether anything changed."""
@@ -103,6 +112,7 @@ class Topology:
             self._attach(tie)
         else:
             self._graph.update_edge_by_index(edge, value)
+            self._touch(tie)
 
     def cut_tie(self, tie: keys.EdgeID) -> bool:
         """Remove the tie; returns whether there was one."""
@@ -116,7 +126,50 @@ class Topology:
         edge = self._tie_edges.pop(tie, None)
         if edge is not None:
             self._graph.remove_edge_from_index(edge)
+            self._touch(tie)
         return True
+
+    def touched(self, since: int) -> list[keys.VertexKey | keys.EdgeID] | None:
+        """Vertices and edges that came, went or changed after the moment `since`, oldest first, perhaps repeatedly.
+
+        What became of each is to be asked; an edge of a vertex that went is named, too. None when that is too long ago.
+        """
+        missed = self.moment - since
+        if missed > len(self._touched):
+            return None
+        return list(itertools.islice(reversed(self._touched), missed))[::-1]
+
+    def vertices(self) -> list[keys.VertexKey]:
+        """Every vertex, in no particular order."""
+        return list(self._index)
+
+    def edges(self) -> list[keys.EdgeID]:
+        """Every edge whose ends are both there, each once, in no particular order."""
+        graph, link, contains = self._graph, keys.EdgeKind.LINK, keys.EdgeKind.CONTAINS
+        found = {
+            keys.EdgeID(graph[source], graph[target], link if isinstance(payload, relations.Link) else contains)
+            for source, target, payload in graph.weighted_edge_list()
+        }
+        return list(found)
+
+    def holds(self, vertex: keys.VertexKey) -> bool:
+        """Whether the vertex is there."""
+        return vertex in self._index
+
+    def attached(self, edge: keys.EdgeID) -> bool:
+        """Whether the edge and both its ends are there; one that a label makes counts like one patched in."""
+        if edge in self._tie_edges:
+            return True
+        source, target = self._index.get(edge.source), self._index.get(edge.target)
+        if edge.kind is not keys.EdgeKind.CONTAINS or source is None or target is None:
+            return False
+        if not self._graph.has_edge(source, target):
+            return False
+        return keys.EdgeKind.CONTAINS in self._graph.get_all_edge_data(source, target)
+
+    def tie(self, edge: keys.EdgeID) -> Tie | None:
+        """What was patched in for this edge, whether its ends are there or not."""
+        return self._ties.get(edge)
 
     def domain_of(self, name: str, label: str) -> keys.VertexKey | None:
         """The domain of this label that holds the node; None when the node or its label is not known."""
@@ -171,28 +224,42 @@ class Topology:
 
     def _add(self, key: keys.VertexKey) -> None:
         self._index[key] = self._graph.add_node(key)
+        self._touch(key)
         for tie in sorted(self._ties_at.get(key, ())):
             self._attach(tie)
 
     def _drop(self, key: keys.VertexKey) -> None:
         # rustworkx removes the edges with the vertex, so their indices are forgotten first.
         for tie in self._ties_at.get(key, ()):
-            self._tie_edges.pop(tie, None)
-        self._graph.remove_node(self._index.pop(key))
+            if self._tie_edges.pop(tie, None) is not None:
+                self._touch(tie)
+        index, graph = self._index.pop(key), self._graph
+        for source, target, payload in (*graph.in_edges(index), *graph.out_edges(index)):
+            if payload is keys.EdgeKind.CONTAINS:
+                self._touch(keys.EdgeID(graph[source], graph[target], keys.EdgeKind.CONTAINS))
+        graph.remove_node(index)
+        self._touch(key)
 
     def _attach(self, tie: keys.EdgeID) -> None:
         source, target = self._index.get(tie.source), self._index.get(tie.target)
         if source is not None and target is not None and tie not in self._tie_edges:
             self._tie_edges[tie] = self._graph.add_edge(source, target, self._ties[tie])
+            self._touch(tie)
 
     def _contain(self, outer: keys.VertexKey, inner: keys.VertexKey) -> None:
         self._graph.add_edge(self._index[outer], self._index[inner], keys.EdgeKind.CONTAINS)
+        self._touch(keys.EdgeID(outer, inner, keys.EdgeKind.CONTAINS))
 
     def _uncontain(self, outer: keys.VertexKey, inner: keys.VertexKey) -> None:
         source, target = self._index[outer], self._index[inner]
         for edge in self._graph.edge_indices_from_endpoints(source, target):
             if self._graph.get_edge_data_by_index(edge) is keys.EdgeKind.CONTAINS:
                 self._graph.remove_edge_from_index(edge)
+        self._touch(keys.EdgeID(outer, inner, keys.EdgeKind.CONTAINS))
+
+    def _touch(self, name: keys.VertexKey | keys.EdgeID) -> None:
+        self._touched.append(name)
+        self.moment += 1
 
     def _leave(self, name: str, before: levels.Place, after: levels.Place) -> None:
         """Take the node out of the domains it is no longer in, inner ones first, and drop those left empty."""

@@ -11,7 +11,7 @@ import typing
 from collections.abc import Iterable
 
 from graphsched.base.values import errors, keys, nodes, pods
-from graphsched.graph import attributes, columns, crowd, matchers, occupancy, selections, topology
+from graphsched.graph import attributes, columns, crowd, matchers, occupancy, routes, selections, topology
 
 if typing.TYPE_CHECKING:
     from graphsched.graph.store import Placement, Store
@@ -77,6 +77,12 @@ class View:
         """The physical layer."""
         self.check()
         return self._store.topology
+
+    @property
+    def routes(self) -> routes.Routes:
+        """Distances and ways over the physical layer."""
+        self.check()
+        return self._store.routes
 
     @property
     def matchers(self) -> matchers.MatcherIndex:

@@ -1,0 +1,286 @@
+"""What is near what: distances of every node to a vertex, and the ways themselves.
+
+`Routes` asks `distances` for a vector once for each goal and metric, keeps it, and has it repaired when links change,
+so that a decision reads vectors and nothing else. What counts as a way is told there. A node that no link touches is as
+far from everything as what holds it (`origin`), so the nodes of a rack can share one search.
+
+Unknown is neither near nor far: a node from which no way is known has -1 hops, NaN milliseconds, NaN megabits.
+
+Comes in: the topology, and the rows of the nodes from `columns`. Goes out: read-only vectors by node row, good until
+the next change, and `Route`s for explanations.
+"""
+
+from __future__ import annotations
+
+import collections
+import itertools
+from collections.abc import Iterable
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from graphsched.base.values import keys, relations
+from graphsched.graph import arcs, columns, distances, topology
+
+Metric = arcs.Metric
+SICK_BELOW = 0.2
+"""A link less healthy than this counts as many hops as its health goes into one, rounded up: while another way exists,
+that is taken."""
+BYTES_MAX = 64 << 20
+"""What is kept of vectors: some 200 goals at 10,000 nodes; the one asked for longest ago makes room."""
+
+Hops = npt.NDArray[np.int32]
+Amounts = npt.NDArray[np.float64]
+
+
+class Leg(msgspec.Struct, frozen=True, gc=False):
+    """One step of a way.
+
+    Attributes:
+        start, end: The vertices it joins.
+        link: The link it crosses; None where it leads from what is held to what holds it, or back.
+    """
+
+    start: keys.VertexKey
+    end: keys.VertexKey
+    link: relations.Link | None = None
+
+
+class Route(msgspec.Struct, frozen=True, gc=False):
+    """A shortest way.
+
+    Attributes:
+        vertices: From the start to the goal.
+        legs: The steps between them.
+        latency_ms: The time of its links one way, each divided by its health; None where one of them is not known, or
+            where it says nothing of time: it climbs and then descends without a link between.
+        bandwidth_mbps: Likewise the least of its links' bandwidths, each times its health; None also without any link.
+    """
+
+    vertices: tuple[keys.VertexKey, ...]
+    legs: tuple[Leg, ...] = ()
+    latency_ms: float | None = None
+    bandwidth_mbps: float | None = None
+
+    @property
+    def hops(self) -> int:
+        """Number of its edges."""
+        return len(self.legs)
+
+    @property
+    def links(self) -> tuple[relations.Link, ...]:
+        """The links it crosses, in order."""
+        return tuple(leg.link for leg in self.legs if leg.link is not None)
+
+
+class Statistics(msgspec.Struct):
+    """What the searches cost, as counts since the start."""
+
+    searches: int = 0
+    repairs: int = 0
+    hits: int = 0
+    evictions: int = 0
+
+
+class Routes:
+    """Distances and ways over one topology.
+
+    Attributes:
+        statistics: What the searches did.
+    """
+
+    def __init__(self, topology: topology.Topology, nodes: columns.Columns, *, bytes_max: int = BYTES_MAX) -> None:
+        self.statistics = Statistics()
+        self._arcs = arcs.Arcs(topology, sick_below=SICK_BELOW)
+        self._nodes = nodes
+        self._bytes_max = bytes_max
+        self._bytes = 0
+        self._kept: collections.OrderedDict[tuple[Metric, keys.VertexKey], _Kept] = collections.OrderedDict()
+        self._of_row: npt.NDArray[np.intp] = np.zeros(0, np.intp)
+        self._rows_as_of = (-1, -1)
+
+    def hops(self, source: keys.VertexKey) -> Hops:
+        """Edges on the shortest way from each node to `source`, int32 a row; -1 where no way is known.
+
+        Containment counts in both directions, links in theirs.
+        """
+        found = self._found(Metric.HOPS, source).astype(np.int32)
+        found.flags.writeable = False
+        return found
+
+    def latency(self, source: keys.VertexKey) -> Amounts:
+        """Milliseconds from each node to `source`, a row; NaN where not known, 0 for `source` and what it holds."""
+        return self._found(Metric.LATENCY, source)
+
+    def bottleneck(self, source: keys.VertexKey) -> Amounts:
+        """Megabits a second on the widest way from each node to `source`, a row.
+
+        NaN where not known, infinite for `source` and what it holds.
+        """
+        return self._found(Metric.BANDWIDTH, source)
+
+    def cost(self, source: keys.VertexKey) -> Amounts:
+        """Cost of the cheapest way from each node to `source`, a row, in an operator's units; NaN where not known."""
+        return self._found(Metric.COST, source)
+
+    def prepare(
+        self, metric: Metric, sources: Iterable[keys.VertexKey], expired: distances.Expired = distances.never
+    ) -> bool:
+        """Do the work that asking for these vectors would cost, until `expired`; whether all of it is done.
+
+        What was done is kept, and the next call goes on from there.
+        """
+        self._arcs.follow()
+        return all(
+            self._search(metric, source, expired) is not None for source in sources if source in self._arcs.index
+        )
+
+    def origin(self, source: keys.VertexKey) -> keys.VertexKey:
+        """The vertex whose vector that of `source` is, but for `source` itself.
+
+        A node that no link touches and that hangs under one place alone is as far from all else as that place.
+        """
+        self._arcs.follow()
+        number = self._arcs.index.get(source)
+        if number is None or keys.kind_of(source) != keys.Kind.NODE:
+            return source
+        network = self._arcs
+        for order, most in ((network.by_head, 0), (network.by_tail, 0), (network.contents, 0), (network.holders, 1)):
+            if int(order.start[number + 1] - order.start[number]) != most:
+                return source
+        return network.keys[int(network.holders.other[network.holders.start[number]])]
+
+    def route(self, start: keys.VertexKey, goal: keys.VertexKey, metric: Metric) -> Route | None:
+        """A shortest way, of those with the fewest edges and then the first by the keys of its vertices.
+
+        None where one of the two is not there, or no way is known.
+        """
+        self._arcs.follow()
+        index = self._arcs.index
+        if start not in index or goal not in index:
+            return None
+        search = self._search(metric, goal, distances.never)
+        strides = search.way(index[start]) if search is not None else None
+        return None if strides is None else self._told(strides)
+
+    # ── inside ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _found(self, metric: Metric, source: keys.VertexKey) -> Amounts:
+        """The vector, of the rows of the nodes, as users read it."""
+        self._arcs.follow()
+        rows = self._rows()
+        if source not in self._arcs.index:
+            return np.full(len(rows), -1.0 if metric is Metric.HOPS else np.nan)
+        search = self._search(metric, source, distances.never)
+        assert search is not None  # noqa: S101  without a deadline every search ends
+        return self._kept[metric, source].vector(rows, self._rows_as_of)
+
+    def _search(self, metric: Metric, source: keys.VertexKey, expired: distances.Expired) -> distances.Search | None:
+        """The finished search for this goal, as of now; None where it was not finished in time."""
+        held = self._kept.get((metric, source))
+        goal = self._arcs.index[source]
+        moment = self._arcs.moment
+        if held is not None and held.search.goal == goal and held.search.bring_up_to_date():
+            self.statistics.hits += held.moment == moment
+            self.statistics.repairs += held.moment != moment
+            self._kept.move_to_end((metric, source))
+        else:
+            self.statistics.searches += 1
+            self._drop((metric, source))
+            held = self._kept[metric, source] = _Kept(distances.Search(self._arcs, metric, goal))
+        held.touch(moment)
+        done = held.search.advance(expired)
+        self._bytes += held.resized()
+        while self._bytes > self._bytes_max and len(self._kept) > 1:
+            self.statistics.evictions += 1
+            self._drop(next(iter(self._kept)))
+        return held.search if done else None
+
+    def _drop(self, name: tuple[Metric, keys.VertexKey]) -> None:
+        held = self._kept.pop(name, None)
+        if held is not None:
+            self._bytes -= held.size
+
+    def _rows(self) -> npt.NDArray[np.intp]:
+        """Vertex number of each node row, -1 for a free row."""
+        as_of = self._nodes.layout, self._arcs.numbering
+        if as_of != self._rows_as_of:
+            index = self._arcs.index
+            found = np.full(self._nodes.capacity, -1, np.intp)
+            for name, row in self._nodes.rows.items():
+                found[row] = index.get(keys.node_key(name), -1)
+            self._of_row, self._rows_as_of = found, as_of
+        return self._of_row
+
+    def _told(self, strides: list[distances.Stride]) -> Route:
+        network = self._arcs
+        legs = [
+            Leg(
+                network.keys[here.vertex],
+                network.keys[there.vertex],
+                network.link_of(here.vertex, there.vertex) if there.link else None,
+            )
+            for here, there in itertools.pairwise(strides)
+        ]
+        links = [leg.link for leg in legs if leg.link is not None]
+        times = [None if link.latency_ms is None else link.latency_ms / link.health for link in links]
+        widths = [None if link.bandwidth_mbps is None else link.bandwidth_mbps * link.health for link in links]
+        turns = self._turns(strides)
+        return Route(
+            tuple(network.keys[stride.vertex] for stride in strides),
+            tuple(legs),
+            latency_ms=None if turns or None in times else sum(each for each in times if each is not None),
+            bandwidth_mbps=None if turns or None in widths else min((w for w in widths if w is not None), default=None),
+        )
+
+    def _turns(self, strides: list[distances.Stride]) -> bool:
+        """Whether it climbs and then descends, or the other way round, without a link between."""
+        before = ""
+        for here, there in itertools.pairwise(strides):
+            if there.link:
+                before = ""
+                continue
+            climbs = self._arcs.slot(there.vertex, here.vertex, link=False) is not None
+            direction = "up" if climbs else "down"
+            if before not in ("", direction):
+                return True
+            before = direction
+        return False
+
+
+class _Kept:
+    """A search, and its vector by node row once it was asked for."""
+
+    __slots__ = ("_as_of", "_vector", "moment", "search", "size")
+
+    def __init__(self, search: distances.Search) -> None:
+        self.search = search
+        self.moment = -1
+        self.size = 0
+        self._vector: Amounts | None = None
+        self._as_of = (-1, -1)
+
+    def touch(self, moment: int) -> None:
+        """It is as of this moment now."""
+        if self.moment != moment:
+            self.moment, self._vector = moment, None
+
+    def resized(self) -> int:
+        """By how many bytes it has grown since this was last asked."""
+        size = self.search.size + (0 if self._vector is None else self._vector.nbytes)
+        grown, self.size = size - self.size, size
+        return grown
+
+    def vector(self, rows: npt.NDArray[np.intp], as_of: tuple[int, int]) -> Amounts:
+        """The distances of the nodes in these rows as users read them; the search must be done."""
+        if self._vector is None or self._as_of != as_of:
+            found = np.append(self.search.vertices(), np.inf)[rows]
+            if self.search.metric is Metric.BANDWIDTH:
+                found = -found
+                found[found == -np.inf] = np.nan
+            else:
+                found[found == np.inf] = -1.0 if self.search.metric is Metric.HOPS else np.nan
+            found.flags.writeable = False
+            self._vector, self._as_of = found, as_of
+        return self._vector

@@ -23,6 +23,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from graphsched.app import modes, settings as configuration, wiring
+from graphsched.base.kernel import memory
 from graphsched.base.kit import clock as clocks, tasks
 from graphsched.base.kube import config, credentials
 from graphsched.base.values import errors
@@ -49,6 +50,7 @@ def main(settings: configuration.Settings) -> int:
     """
     import uvloop
 
+    memory.hold_still()
     logs.configure(format=settings.log.format, level=settings.log.level)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(run(settings))

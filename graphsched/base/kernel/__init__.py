@@ -1,5 +1,1 @@
-"""
-The one place that knows the kernel: the only importer of ctypes.
-
-Empty until the agent needs it; it exists so that the layer contract can name it.
-"""
+"""The one place that knows the kernel and the C library: the only importer of ctypes."""

@@ -16,7 +16,7 @@ Item = typing.TypeVar("Item", bound=Hashable)
 
 ENTRIES_MAX = 16_384
 """Of texts and label sets: a cluster has some thousand nodes and workloads."""
-SPECS_MAX = 4096
+SPECS_MAX = 2048
 """Of whole specs, which take a kilobyte each. Replicas come together; a scheduler that pins each pod to a node of its
 own would fill any table."""
 

@@ -10,6 +10,7 @@ Invariant: equal specs are one object as long as any table still knows them.
 
 from __future__ import annotations
 
+import hashlib
 import typing
 
 import msgspec
@@ -144,6 +145,8 @@ def _measure(body: wire.Pod) -> _Measured:
         )
     except OverflowError as error:
         raise complaints.too_wide(title(body), body) from error
+    # Keys of a whole spec are long, and nobody reads them again.
+    key = hashlib.blake2b(key, digest_size=16).digest()
     known = _measured.get(key)
     if known is not None:
         return known

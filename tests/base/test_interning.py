@@ -1,5 +1,7 @@
 """Equal values become one, and no table grows without end."""
 
+import msgspec
+
 from graphsched.base.kube import interning
 
 
@@ -44,3 +46,22 @@ def test_empty_values_are_values() -> None:
 
     assert "" == table("")
     assert 1 == len(table)
+
+
+class Held(msgspec.Struct, frozen=True, weakref=True):
+    """A value that can be referred to weakly."""
+
+    number: int
+
+
+def test_a_weak_table_knows_what_somebody_holds() -> None:
+    """However many others come by, and no longer than that."""
+    table: interning.WeakTable[Held] = interning.WeakTable()
+    held = table(Held(0))
+    for number in range(1, 1000):
+        table(Held(number))
+
+    assert table(Held(0)) is held
+    assert 1 == len(table)
+    del held
+    assert 0 == len(table)

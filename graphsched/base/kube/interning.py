@@ -1,13 +1,15 @@
 """Equal values become one value: a hundred thousand replicas then share one spec.
 
-Tables are bounded by forgetting what nobody has asked for in a while: entries are in two generations, and when the
-young one is full it becomes the old one, whose entries go unless they are asked for again. What is alive stays alive
-where it is used; later equals of what was forgotten merely start a new copy.
+A `WeakTable` knows what somebody holds, and nothing else. The others are bounded by forgetting what nobody has asked
+for in a while: entries are in two generations, and when the young one is full it becomes the old one, whose entries go
+unless they are asked for again. What is alive stays alive where it is used; later equals of what was forgotten merely
+start a new copy.
 """
 
 from __future__ import annotations
 
 import typing
+import weakref
 from collections.abc import Hashable
 
 Key = typing.TypeVar("Key", bound=Hashable)
@@ -63,4 +65,27 @@ class Table(typing.Generic[Item]):
         if known is None:
             known = value
             self._memo.keep(value, value)
+        return known
+
+
+class WeakTable(typing.Generic[Item]):
+    """Maps each value to the first one equal to it that is still alive; it keeps none alive itself.
+
+    For values that are known by identity elsewhere: an equal one gets the same identity as long as anybody, a pod or a
+    class, holds the first, however many others come by. Their type has to allow weak references.
+    """
+
+    def __init__(self) -> None:
+        self._alive: weakref.WeakKeyDictionary[Item, weakref.ref[Item]] = weakref.WeakKeyDictionary()
+
+    def __len__(self) -> int:
+        return len(self._alive)
+
+    def __call__(self, value: Item) -> Item:
+        """The representative of `value`."""
+        reference = self._alive.get(value)
+        known = None if reference is None else reference()
+        if known is None:
+            known = value
+            self._alive[value] = weakref.ref(value)
         return known

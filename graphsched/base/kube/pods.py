@@ -5,7 +5,7 @@ expensive part, the spec, is keyed by the fields it is made from, so that a repl
 one lookup. Measured on one core of a small cloud machine, Python 3.11: a plain pod of 2.4 kB takes 4 µs
 to decode and 4 µs to convert when its spec is known, 18 µs when it is not.
 
-Invariant: equal specs are one object as long as any table still knows them.
+Invariant: equal specs are one object as long as anybody holds one of them.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class _Measured(typing.NamedTuple):
 
 _encode = msgspec.msgpack.Encoder().encode
 _measured: interning.Memo[bytes, _Measured] = interning.Memo(interning.SPECS_MAX)
-_specs: interning.Table[pods.Spec] = interning.Table(interning.SPECS_MAX)
+_specs: interning.WeakTable[pods.Spec] = interning.WeakTable()
 _demands: interning.Table[pods.Demand] = interning.Table(interning.SPECS_MAX)
 _texts: interning.Table[str] = interning.Table()
 label_sets: interning.Table[labels.Labels] = interning.Table()

@@ -135,7 +135,7 @@ class GpuDemand(msgspec.Struct, frozen=True, gc=False):
     models: tuple[str, ...] = ()
 
 
-class Spec(msgspec.Struct, frozen=True, gc=False):
+class Spec(msgspec.Struct, frozen=True, weakref=True):
     """All of a pod that decides where it may run and how well, apart from its labels and namespace.
 
     Attributes:

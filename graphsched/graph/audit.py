@@ -55,6 +55,8 @@ def differences(kept: Store) -> list[str]:
     )
     if kept.selections.content() != fresh.selections.content():
         found.append("selections differ")
+    if kept.rules.all() != fresh.rules.all():
+        found.append("rules differ")
     if kept.nominated != fresh.nominated:
         found.append("nominated pods differ")
     return found

@@ -13,6 +13,7 @@ from graphsched.base.values import (
     keys,
     nodes as node_values,
     pods as pod_values,
+    policies,
     relations,
     selections as selection_values,
 )
@@ -29,6 +30,7 @@ class ClusterState:
         namespaces: Those given, then those that pods use without a manifest of their own.
         priority_classes: Those given, without the built-in ones.
         selections: Services and controllers, which select pods.
+        rules: Of GraphPolicies.
         ignored: Kind → number of objects that were recognised but do not bear on scheduling, e.g. `ConfigMap`, or that
             hold nothing, e.g. `Pod (Succeeded)`. Sorted by kind.
         edges: What a captured graph knows beyond objects: links, and nodes that were promised to pods.
@@ -39,6 +41,7 @@ class ClusterState:
     namespaces: tuple[node_values.Namespace, ...] = ()
     priority_classes: tuple[node_values.PriorityClass, ...] = ()
     selections: tuple[selection_values.Selection, ...] = ()
+    rules: tuple[policies.Rule, ...] = ()
     ignored: Mapping[str, int] = dataclasses.field(default_factory=dict)
     edges: Mapping[keys.EdgeID, relations.Edge] = dataclasses.field(default_factory=dict)
 
@@ -68,6 +71,7 @@ def to_patch(state: ClusterState) -> delta.Patch:
         *state.namespaces,
         *state.priority_classes,
         *state.selections,
+        *state.rules,
         *state.nodes,
         *state.pods,
     )

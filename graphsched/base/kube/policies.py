@@ -84,13 +84,9 @@ class Spec(wire.Body, frozen=True, gc=False):
     rules: list[Rule] | None = None
 
 
-class Metadata(wire.Body, frozen=True, gc=False):
+class Metadata(wire.Metadata, frozen=True, gc=False):
     """What identifies the object and this state of it."""
 
-    name: str = ""
-    namespace: str = ""
-    uid: str = ""
-    resource_version: str = ""
     generation: int = 0
 
 

@@ -17,10 +17,15 @@ import numpy.typing as npt
 
 from graphsched.base.values import status
 from graphsched.decision import trace
-from graphsched.decision.constraints import check, identity, neighbours, occupancy, sharing, spread
+from graphsched.decision.constraints import check, feasibility, identity, neighbours, sharing, spread
+from graphsched.decision.policy import compliance
 from graphsched.graph import view
 
-OUTSIDE: tuple[check.Check, ...] = (spread.PodTopologySpread(), neighbours.InterPodAffinity())
+COMPANY: tuple[check.Check, ...] = (spread.PodTopologySpread(), neighbours.InterPodAffinity())
+"""Checks that look at other pods."""
+POLICY = compliance.GraphPolicy()
+"""The check of the policy layer."""
+OUTSIDE: tuple[check.Check, ...] = (*COMPANY, POLICY)
 """Checks that depend on more than spec and node, so no class may cache their answer."""
 
 IN_ORDER: tuple[check.Check, ...] = (
@@ -29,12 +34,13 @@ IN_ORDER: tuple[check.Check, ...] = (
     identity.NodeName(),
     identity.TaintToleration(),
     identity.NodeAffinity(),
-    occupancy.NodePorts(),
-    occupancy.NodeResourcesFit(),
-    *OUTSIDE,
+    feasibility.NodePorts(),
+    feasibility.NodeResourcesFit(),
+    *COMPANY,
     identity.NodeDeclaredFeatures(),
-    occupancy.GpuDevices(),
+    feasibility.GpuDevices(),
     sharing.Headroom(),
+    POLICY,
 )
 """Every check, in the order of kube-scheduler's default profile. Our own come last, but for the pool: a node outside is
 no candidate at all, so what else speaks against it is no news."""

@@ -16,7 +16,19 @@ from graphsched.base.values import errors, quantities
 _TEXT_MAPS = frozenset({"labels", "annotations", "nodeSelector", "matchLabels", "requests", "limits", "allocatable"})
 """Maps from text to text. A null in one is a value somebody forgot, not a field left out: `gpu:` in a node selector
 must not vanish."""
-_CLUSTER_SCOPED = frozenset({"Node", "Namespace", "PriorityClass", "RuntimeClass"})
+_CLUSTER_SCOPED = frozenset(
+    {
+        "Node",
+        "Namespace",
+        "PriorityClass",
+        "RuntimeClass",
+        "NetworkLink",
+        "HyperNode",
+        "Topology",
+        "ClusterNetworkTopology",
+        "NodeResourceTopology",
+    }
+)
 _BITS_SHOWN_MAX = 256
 """Longer numbers make no readable line, and turning them into text takes time that grows with the square."""
 _MESSAGE = re.compile(r"(?P<problem>.*?)(?: - at (?:`(?P<key>key|value)` in )?`\$(?P<path>.*)`)?", re.DOTALL)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
+COST_MAX = 1 << 31
+"""Most that a link costs; the sum over a way of a million links still fits 64 bits."""
+
 
 class Contains(msgspec.Struct, frozen=True, gc=False):
     """One place holds another place or a node.

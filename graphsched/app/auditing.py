@@ -6,7 +6,7 @@ So the whole graph is compared with fresh lists (`comparing`), what is derived w
 `checkups`), queue and promises with both (`bookkeeping`). Each difference is logged, counted and mended.
 
     periodically ┐
-    SIGUSR2      ├──▶ derived → selectors → queue and promises → each resource ──▶ Report ──▶ log, metric, dump
+    SIGUSR2      ├──▶ derived → selectors → queue and promises → each resource → survey ──▶ Report ──▶ log, metric, dump
     API server   ┘
     back again
 
@@ -22,10 +22,11 @@ import logging
 import random
 from collections.abc import Awaitable, Callable, Sequence
 
-from graphsched.app import bookkeeping, checkups, comparing, findings, intake, promises
+from graphsched.app import bookkeeping, checkups, comparing, findings, intake, promises, resurvey
 from graphsched.base.kit import clock as clocks, tasks
 from graphsched.base.values import errors, keys, pods
 from graphsched.graph import audit, delta
+from graphsched.sources import surveying
 
 _log = logging.getLogger(__name__)
 
@@ -69,6 +70,7 @@ class Auditor:
         sources: Sequence[comparing.Source],
         comparer: comparing.Comparer,
         checkup: checkups.Checkup,
+        surveyor: surveying.Surveyor,
         *,
         started: Callable[[], bool],
         dump: Callable[[findings.Report], Awaitable[None]],
@@ -84,6 +86,7 @@ class Auditor:
             sources: The reflectors.
             comparer: Compares with fresh lists.
             checkup: Audits selectors by lot.
+            surveyor: Knows what is described of the network.
             started: Whether the first lists are in the graph.
             dump: Writes down what a report and the queue hold; never fails.
             every_s: Time between audits, on average; 0 for none but those that something gives cause for.
@@ -95,6 +98,7 @@ class Auditor:
         self._sources = sources
         self._comparer = comparer
         self._checkup = checkup
+        self._surveyor = surveyor
         self._books = bookkeeping.Books(parts)
         self._started = started
         self._dump = dump
@@ -177,6 +181,7 @@ class Auditor:
                     self._tell(report, found)
                 for source in self._sources:
                     await self._resource(source, report)
+                await self._described(report)
         except TimeoutError:
             report.problem = f"it takes longer than {AUDIT_S:.0f} s"
         self.ended = self._clock.monotonic()
@@ -235,6 +240,10 @@ class Auditor:
 
     async def _resource(self, source: comparing.Source, report: findings.Report) -> None:
         """Compare one resource and mend it. One that can not be listed does not keep the others from being compared."""
+        state = source.progress.state
+        if source.resource.custom and (state.absent or state.waived):
+            # There is nothing to compare with, and nothing of it in the graph.
+            return
         watcher = _Watcher(self._parts, {}, {})
         if source.resource.prefix == f"{keys.Kind.POD.value}/":
             watcher = _Watcher(self._parts, self._books.quiet(), await self._books.stray())
@@ -250,18 +259,32 @@ class Auditor:
         except errors.ClusterError as error:
             report.problem = report.problem or f"{source.resource.name}: {error}"
             return
-        ghosts = delta.Patch()
+        ghosts, ghostly = delta.Patch(), 0
         for found, _ in wrong:
             self._tell(report, found)
             key = keys.VertexKey(found.key)
-            if found.kind is findings.Kind.EXTRA and source.known(key) is None:
+            if found.kind is not findings.Kind.EXTRA or source.known(key) is not None:
+                continue
+            if source.resource.described:
+                self._surveyor.forget(key)
+            else:
                 ghosts.remove(key)
+            ghostly += 1
         if len(ghosts):
             # No event will ever tell of these, so that none can contradict.
             self._intake.correct(ghosts, self._clock.monotonic())
-        if len(wrong) > len(ghosts):
+        if len(wrong) > ghostly:
             # Through its own stream, in order with all that the watch sends: nothing older can come after it.
             await self._list_again(source, f"the audit found {len(wrong)} differences", report)
+
+    async def _described(self, report: findings.Report) -> None:
+        """Whether the graph holds what all descriptions together come to."""
+        wrong = []
+        for found, row in await resurvey.differences(self._parts.store, self._parts.inbox, self._surveyor):
+            self._tell(report, found)
+            wrong.append(row)
+        if wrong:
+            self._intake.correct(resurvey.mend(self._surveyor, wrong), self._clock.monotonic())
 
     async def _waiting(self, source: comparing.Source, watcher: _Watcher, report: findings.Report) -> None:
         """Act on pods that the cluster shows waiting, and of which nobody here thinks so."""
@@ -303,6 +326,6 @@ class _Watcher:
         if uid is not None and self.waits(vertex, uid):
             self.waiting[vertex.key] = uid
 
-    def waits(self, vertex: delta.Vertex | None, uid: str) -> bool:
+    def waits(self, vertex: comparing.Held | None, uid: str) -> bool:
         """Whether this is the pod of this UID, and one to decide on."""
         return isinstance(vertex, pods.Pod) and vertex.uid == uid and intake.waits(self._parts, vertex)

@@ -21,11 +21,13 @@ import msgspec
 from graphsched.app import findings
 from graphsched.base.kit import clock as clocks
 from graphsched.base.kube import client as clients, lists, versions, wire
-from graphsched.base.values import errors, keys
+from graphsched.base.values import descriptions, errors, keys
 from graphsched.graph import admission, audit, delta, store as stores
 from graphsched.sources import reflector
 
 Source = reflector.Reflector[typing.Any]
+Held = delta.Vertex | descriptions.Description
+"""What is kept of one object: a vertex in the graph, or what it describes, which is turned into rows by the survey."""
 
 SLICE = 50
 """Objects decoded, converted and compared at a stretch: some 2 ms, of which the loop would take 50."""
@@ -51,13 +53,13 @@ class Sight(msgspec.Struct, frozen=True, gc=False):
         at: resourceVersion of the list that showed it.
         uid: Its UID.
         version: Its resourceVersion.
-        vertex: What the graph should hold; None when it is not in the cluster.
+        vertex: What the graph should hold, or the survey of what is described; None when it is not in the cluster.
     """
 
     at: str
     uid: str = ""
     version: str = ""
-    vertex: delta.Vertex | None = None
+    vertex: Held | None = None
 
 
 class Verdict(enum.Enum):
@@ -71,7 +73,7 @@ class Verdict(enum.Enum):
     """It may have gone since it was read: read it again."""
 
 
-def judge(sight: Sight, have: delta.Vertex | None, known: reflector.Known | None, place: str) -> Verdict:
+def judge(sight: Sight, have: Held | None, known: reflector.Known | None, place: str) -> Verdict:
     """Whether the graph is wrong about an object.
 
     Args:
@@ -147,7 +149,7 @@ class Comparer:
                 unsure = {key: sight for key, sight in unsure.items() if sight.uid == suspects[key].uid}
             suspects = unsure
         wrong.update(suspects)
-        return [(self._difference(key, sight), sight) for key, sight in wrong.items()]
+        return [(self._difference(source, key, sight), sight) for key, sight in wrong.items()]
 
     async def look(self, source: Source, wanted: Collection[keys.VertexKey]) -> dict[keys.VertexKey, Sight]:
         """Read these objects; those that can not be read are left out.
@@ -159,7 +161,7 @@ class Comparer:
             found: dict[keys.VertexKey, Sight] = {}
             unreadable: set[keys.VertexKey] = set()
             at = ""
-            async for page, slices in self._pages(source.resource.path, _query(source)):
+            async for page, slices in self._pages(source.path, _query(source)):
                 at = page.metadata.resource_version
                 async for raws in slices:
                     for raw in raws:
@@ -178,7 +180,7 @@ class Comparer:
         place, at = source.version, ""
         seen: set[keys.VertexKey] = set()
         suspects: dict[keys.VertexKey, Sight] = {}
-        async for page, slices in self._pages(source.resource.path, _query(source)):
+        async for page, slices in self._pages(source.path, _query(source)):
             at = page.metadata.resource_version
             if versions.earlier(at, place):
                 raise WentBackError(f"{source.resource.name}: listed at version {at}, and {place} had been seen")
@@ -191,10 +193,11 @@ class Comparer:
                     self.objects += 1
                     if sight is None or sight.vertex is None:
                         continue
-                    each(sight.vertex)
+                    if not isinstance(sight.vertex, descriptions.Description):
+                        each(sight.vertex)
                     self._suspect(source, key, sight, suspects)
         absent = Sight(at)
-        for key in self._store.vertex_keys(source.resource.prefix):
+        for key in self._keys(source):
             if key not in seen:
                 self._suspect(source, key, absent, suspects)
         return suspects
@@ -202,7 +205,7 @@ class Comparer:
     def _suspect(
         self, source: Source, key: keys.VertexKey, sight: Sight, suspects: dict[keys.VertexKey, Sight]
     ) -> None:
-        verdict = judge(sight, self._store.vertex(key), source.known(key), source.version)
+        verdict = judge(sight, self._held(source, key), source.known(key), source.version)
         if verdict is not Verdict.FINE and len(suspects) < SUSPECTS_MAX:
             suspects[key] = sight
 
@@ -215,7 +218,7 @@ class Comparer:
         while waiting:
             if in_step(self._store, source):
                 for key, sight in list(waiting.items()):
-                    verdict = judge(sight, self._store.vertex(key), source.known(key), source.version)
+                    verdict = judge(sight, self._held(source, key), source.known(key), source.version)
                     if verdict is Verdict.EARLY:
                         continue
                     del waiting[key]
@@ -238,7 +241,7 @@ class Comparer:
     async def _look_at(self, source: Source, key: keys.VertexKey) -> Sight | None:
         """Read one object, by a list that holds nothing else: the right to list is the one we have."""
         *namespace, name = key.removeprefix(source.resource.prefix).split("/")
-        path = source.resource.path
+        path = source.path
         if namespace:
             folder, _, plural = path.rpartition("/")
             path = f"{folder}/namespaces/{namespace[0]}/{plural}"
@@ -252,14 +255,24 @@ class Comparer:
                     return sight
         return Sight(at)
 
+    def _held(self, source: Source, key: keys.VertexKey) -> Held | None:
+        """What is kept of the object."""
+        survey = source.descriptions
+        return self._store.vertex(key) if survey is None else survey.description(key)
+
+    def _keys(self, source: Source) -> list[keys.VertexKey]:
+        """The objects of which something is kept."""
+        survey, prefix = source.descriptions, source.resource.prefix
+        return self._store.vertex_keys(prefix) if survey is None else survey.described(prefix)
+
     async def _pages(
         self, path: str, query: clients.Query
     ) -> AsyncIterator[tuple[wire.Page, AsyncIterator[list[msgspec.Raw]]]]:
         async for page in lists.pages(self._client, path, query):
             yield page, _slices(page.items or [])
 
-    def _difference(self, key: keys.VertexKey, sight: Sight) -> findings.Difference:
-        have = self._store.vertex(key)
+    def _difference(self, source: Source, key: keys.VertexKey, sight: Sight) -> findings.Difference:
+        have = self._held(source, key)
         if have is None:
             kind = findings.Kind.MISSING
         else:
@@ -290,6 +303,6 @@ def _read(source: Source, raw: msgspec.Raw, at: str) -> tuple[keys.VertexKey | N
             return None, None
         return (source.resource.key(metadata) if metadata.name else None), None
     key = source.resource.key(metadata)
-    if admission.of_vertex(vertex) is not None:
+    if not isinstance(vertex, descriptions.Description) and admission.of_vertex(vertex) is not None:
         return key, None
     return key, Sight(at, metadata.uid, metadata.resource_version, vertex)

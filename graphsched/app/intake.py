@@ -20,7 +20,7 @@ import typing
 import msgspec
 
 from graphsched.app import backlog, promises, races, rechecks, rejections, strategies, tidings
-from graphsched.base.values import keys, nodes, pods, policies
+from graphsched.base.values import keys, nodes, pods
 from graphsched.explain import refusals
 from graphsched.graph import admission, delta, store as stores
 from graphsched.observe import metrics as meters
@@ -116,7 +116,6 @@ class Intake:
             store.streams.open(patch.stream.source, patch.stream.epoch)
         changes = self._changes(patch)
         self._parts.strategy.foresee(changes)
-        ways = store.topology.version
         applied = store.apply(patch)
         if isinstance(applied, delta.Refused) and applied.reason == "invalid":
             patch = self._sifted(patch, source)
@@ -135,7 +134,6 @@ class Intake:
         gone = {key for key in patch.removed if keys.kind_of(key) == keys.Kind.NODE}
         if gone:
             self._parts.promises.keep(gone)
-        self._news.ways = self._news.ways or store.topology.version != ways
         for key, before, after in changes:
             if (before is None) != (after is None):
                 self.counts[keys.kind_of(key)] += 1 if before is None else -1
@@ -147,8 +145,6 @@ class Intake:
                 self._pod(before, None, now)
             elif isinstance(before, nodes.Node):
                 self._news.gone(before)
-            elif isinstance(after if before is None else before, policies.Rule):
-                self._news.rules = True
             for onlooker in self._parts.onlookers:
                 _show(onlooker, before, after)
 

@@ -1,8 +1,8 @@
 """A cluster out of files, for every command that needs no API server.
 
 Paths come in as the user gave them: manifests, folders, `kubectl get -o json` dumps, snapshots, graphs captured from a
-running scheduler, openb CSV files, or `-` for standard input. A `ClusterState` goes out, and the graph made of it.
-`simulate`, `explain` and the demo start here.
+running scheduler, openb CSV files, topology files of Slurm, or `-` for standard input. A `ClusterState` goes out, and
+the graph made of it. `simulate`, `explain` and the demo start here.
 
 Invariant: whatever is wrong with a file is an `InputError` naming it; nothing is read that was not named.
 """
@@ -19,7 +19,7 @@ from graphsched.app import settings
 from graphsched.base.values import errors, pods, selections
 from graphsched.decision import cycle
 from graphsched.graph import delta, store
-from graphsched.sources import captures, documents, manifests, openb, state
+from graphsched.sources import captures, documents, manifests, openb, slurm, state
 
 NO_INPUT = errors.InputError(problem="no input", remedy="name manifests, a folder, a snapshot or openb CSV files")
 
@@ -28,7 +28,7 @@ def load(paths: Sequence[str], *, unknown_nodes: bool = False) -> state.ClusterS
     """The cluster in these files.
 
     Args:
-        paths: In order; captured graphs are told by their first bytes, openb files by their first line.
+        paths: In order; captured graphs are told by their first bytes, openb and Slurm's files by their first line.
         unknown_nodes: Whether a pod may be bound to a node that is not in the input.
 
     Raises:
@@ -38,8 +38,11 @@ def load(paths: Sequence[str], *, unknown_nodes: bool = False) -> state.ClusterS
         raise NO_INPUT
     graphs = [path for path in paths if captures.is_capture(path)]
     traces = [path for path in paths if path not in graphs and _is_trace(path)]
-    others = [path for path in paths if path not in graphs and path not in traces]
+    fabrics = [path for path in paths if path not in graphs and path not in traces and slurm.is_slurm(path)]
+    others = [path for path in paths if path not in graphs and path not in traces and path not in fabrics]
     found = [captures.read(path) for path in graphs]
+    if fabrics:
+        found.append(state.ClusterState(described=tuple(slurm.read(path) for path in fabrics)))
     if traces:
         found.append(openb.read(traces))
     if others:
@@ -55,7 +58,6 @@ def _is_trace(path: str) -> bool:
 def _joined(first: state.ClusterState, second: state.ClusterState) -> state.ClusterState:
     _require_apart("Node", [node.name for node in first.nodes], [node.name for node in second.nodes])
     _require_apart("Pod", [pod.full_name for pod in first.pods], [pod.full_name for pod in second.pods])
-    _require_apart("GraphPolicy", [rule.policy for rule in first.rules], [rule.policy for rule in second.rules])
     for kind in sorted(selections.KINDS):
         _require_apart(kind, _selecting(first, kind), _selecting(second, kind))
     known = {namespace.name for namespace in first.namespaces}
@@ -67,7 +69,8 @@ def _joined(first: state.ClusterState, second: state.ClusterState) -> state.Clus
         namespaces=(*first.namespaces, *more),
         priority_classes=(*first.priority_classes, *second.priority_classes),
         selections=(*first.selections, *second.selections),
-        rules=(*first.rules, *second.rules),
+        described=(*first.described, *second.described),
+        layers=(*first.layers, *second.layers),
         ignored=dict(sorted((Counter(first.ignored) + Counter(second.ignored)).items())),
         edges={**first.edges, **second.edges},
     )

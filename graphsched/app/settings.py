@@ -239,6 +239,19 @@ class ShadowSettings(Group, frozen=True):
     kept: Count = 1000
 
 
+class TopologySettings(Group, frozen=True):
+    """What is known of the network beyond the labels of nodes; see docs/topology.md.
+
+    Attributes:
+        crds: `auto` follows the custom resources that describe networks and groups of workloads, each where it is
+            installed; `none` follows none of them.
+        files: topology.conf or topology.yaml files of Slurm, read at the start.
+    """
+
+    crds: typing.Literal["auto", "none"] = "auto"
+    files: tuple[str, ...] = ()
+
+
 class Settings(Group, frozen=True):
     """All settings.
 
@@ -263,6 +276,7 @@ class Settings(Group, frozen=True):
     decisions: DecisionSettings = DecisionSettings()
     leader_election: election.LeaderElectionSettings = election.LeaderElectionSettings()
     audit: AuditSettings = AuditSettings()
+    topology: TopologySettings = TopologySettings()
     profile: ProfileSettings = ProfileSettings()
 
     @property
@@ -385,6 +399,7 @@ _CHOICES = {
     "auth": "loopback, delegated",
     "level": "debug, info, warning, error",
     "mode": "shared, exclusive, advise, shadow",
+    "crds": "auto, none",
 }
 
 

@@ -93,7 +93,7 @@ class Sights:
         meters.audits.set_age(self._clock.monotonic() - self._auditor.ended)
         for source in self._sources:
             state = source.state
-            meters.watches.set_event_age(state.source, state.silent_s)
+            meters.watches.set_event_age(state.source, 0.0 if state.absent else state.silent_s)
 
     async def explain(self, pod: str) -> object | None:
         """Why the pod `namespace/name` is where it is, or waits; None when there is no such pod."""
@@ -175,7 +175,7 @@ class _Following:
         state = self._source.state
         if not state.synced:
             return f"not listed yet{f': {state.failing}' if state.failing else ''}"
-        if state.waived:
+        if state.waived or state.absent:
             return ""
         if state.silent_s > state.silent_max_s:
             return f"silent for {state.silent_s:.0f} s{f': {state.failing}' if state.failing else ''}"

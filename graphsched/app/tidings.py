@@ -37,12 +37,6 @@ class Event(enum.StrEnum):
     BACKOFF_OVER = "BackoffComplete"
     BACKOFF_SKIPPED = "PopFromBackoffQ"
     LEFTOVER = "UnschedulableTimeout"
-    RULES = "GraphPolicyUpdate"
-    """Ours: a rule of a GraphPolicy came, changed or went."""
-    WAYS = "GraphTopologyUpdate"
-    """Ours: a link or what a place holds has changed."""
-    NODE_ADDRESSES = "NodeUpdateNodeAddress"
-    """Ours: networks of rules are compared with them."""
     SIBLING = "SiblingScheduled"
     """Ours: another pod of the same kind was placed, so the next one is worth a try."""
 
@@ -65,9 +59,6 @@ class News(msgspec.Struct, gc=False):
         shrunk: Resources of which some bound pod now holds less.
         removed: Nodes that went.
         company: Pods that came, went or changed their labels.
-        rules: Whether a rule changed.
-        ways: Whether a link or what a place holds changed.
-        addresses: Whether a node has other addresses.
     """
 
     added: list[NodePair] = msgspec.field(default_factory=list)
@@ -80,9 +71,6 @@ class News(msgspec.Struct, gc=False):
     shrunk: set[str] = msgspec.field(default_factory=set)
     removed: list[nodes.Node] = msgspec.field(default_factory=list)
     company: encounters.Encounters = msgspec.field(default_factory=encounters.Encounters)
-    rules: bool = False
-    ways: bool = False
-    addresses: bool = False
     _nodes: tuple[str, ...] = ()
 
     @property
@@ -101,7 +89,7 @@ class News(msgspec.Struct, gc=False):
         """Whether anything changed that others than the plugins of `COMPANY` read."""
         return bool(
             self.added or self.freed or self.allocatable or self.labels or self.taints or self.features or self.shrunk
-        ) or (self.rules or self.ways or self.addresses)
+        )
 
     def node(self, before: nodes.Node | None, after: nodes.Node) -> None:
         """A node came or changed."""
@@ -118,7 +106,6 @@ class News(msgspec.Struct, gc=False):
             self.taints.append(pair)
         if before.features != after.features:
             self.features.append(pair)
-        self.addresses = self.addresses or before.addresses != after.addresses
 
     def pod(self, before: pods.Pod | None, after: pods.Pod | None, *, assumed: str = "") -> None:
         """A pod came, changed or went; `assumed` is the node it counted on by our decision alone."""
@@ -162,9 +149,6 @@ class News(msgspec.Struct, gc=False):
         self.shrunk.update(later.shrunk)
         self.removed.extend(later.removed)
         self.company.merge(later.company)
-        self.rules = self.rules or later.rules
-        self.ways = self.ways or later.ways
-        self.addresses = self.addresses or later.addresses
         for pairs in (self.added, self.allocatable, self.labels, self.taints, self.features):
             # One more than the bound is as good as all of them.
             del pairs[PAIRS_MAX + 1 :]

@@ -44,13 +44,13 @@ from graphsched.decision import cycle
 from graphsched.explain import history
 from graphsched.graph import store as stores
 from graphsched.observe import metrics, server, tls
-from graphsched.sources import inbox as inboxes, reflector, resources
+from graphsched.sources import collection, custom, inbox as inboxes, reflector, resources, slurm, surveying
 
 _log = logging.getLogger(__name__)
 
-OTHER_CONNECTIONS = 20
-"""Beside the bindings: 8 watches, 4 conditions, 2 events, the lease, an audit, an inquest, and some in reserve. A lease
-must not wait for a connection.
+OTHER_CONNECTIONS = 28
+"""Beside the bindings: 16 watches, 4 conditions, 2 events, the lease, an audit, an inquest, and some in reserve. A
+lease must not wait for a connection.
 """
 
 
@@ -66,6 +66,7 @@ class Program:
         server: Serves that.
         elector: Takes part in the election of the leader; None where there is none.
         auditor: Compares what it believes with what there is.
+        surveyor: Puts together what is described of the network.
     """
 
     loop: loops.Loop
@@ -74,6 +75,7 @@ class Program:
     sights: sights.Sights
     server: server.Server
     auditor: auditing.Auditor
+    surveyor: surveying.Surveyor
     elector: leadership.Elector | None = None
 
     def background(self) -> dict[str, Coroutine[Any, Any, object]]:
@@ -83,6 +85,7 @@ class Program:
         }
         if self.elector is not None:
             works["election"] = self.elector.run()
+        works["survey"] = self.surveyor.run()
         works["conditions"] = self.parts.conditions.run()
         works["events"] = self.parts.events.run()
         works["mode"] = self.parts.strategy.run()
@@ -119,12 +122,12 @@ def build(settings: configuration.Settings, api: clients.Client, *, clock: clock
         rng: For the jitter of retries and for what is audited next; it decides nothing.
 
     Raises:
-        InputError: The certificate to serve with can not be used.
+        InputError: The certificate to serve with can not be used, or a file that describes the network can not be read.
     """
     meters = metrics.Metrics(profile=settings.scheduler_name, version=graphsched.__version__)
     inbox = inboxes.Inbox()
-    reflectors = _reflectors(settings, api, inbox, meters, clock=clock, rng=rng)
-    by_stream = {f"watch/{each.resource.name}": each for each in reflectors}
+    surveyor = surveying.Surveyor(inbox, (slurm.read(path) for path in settings.topology.files))
+    reflectors = _reflectors(settings, api, inbox, meters, surveyor, clock=clock, rng=rng)
     decider = cycle.Decider(settings.decider)
     store = stores.Store()
     queue = backlog.Backlog(settings.backoff, leftover_s=settings.queue.max_unschedulable_seconds)
@@ -146,9 +149,9 @@ def build(settings: configuration.Settings, api: clients.Client, *, clock: clock
         conditions=means.conditions,
         events=means.events,
         meters=meters,
-        resync=lambda source, reason, *, epoch: by_stream[source].resync(reason, epoch=epoch),
+        resync=_resync(reflectors, surveyor),
         strategy=means.strategy,
-        onlookers=modes.onlookers(settings, store, meters, noted, learned),
+        onlookers=(*modes.onlookers(settings, store, meters, noted, learned), surveyor),
         races=noted,
         rejections=learned,
         last_look=rechecks.LastLook(store, kept, decider, candidates=settings.shared.candidates),
@@ -160,19 +163,36 @@ def build(settings: configuration.Settings, api: clients.Client, *, clock: clock
         decider,
         past,
         clock=clock,
-        synced=lambda: all(each.progress.synced.is_set() for each in reflectors),
+        synced=lambda: all(each.progress.synced.is_set() for each in reflectors) and surveyor.settled,
         leading=(lambda: True) if elector is None else leadership.Mandate(elector, _read_anew(reflectors)),
         on_start=lambda: _started(parts, means),
         at_rest=checkup.look if settings.log.level == "debug" else lambda _: None,
     )
-    auditor = _auditor(settings, api, parts, loop, reflectors, checkup, clock=clock, rng=rng)
+    auditor = _auditor(settings, api, parts, loop, reflectors, checkup, surveyor, clock=clock, rng=rng)
     followed = [each.progress for each in reflectors]
     shown = sights.Sights(parts, loop, decider, followed, auditor, clock=clock, elector=elector)
     meters.refresh_with(shown.refresh)
-    serving = server.Server(_seen(settings, parts, means, shown, past), _door(settings.http, api, clock=clock))
     return Program(
-        loop=loop, parts=parts, reflectors=reflectors, sights=shown, server=serving, auditor=auditor, elector=elector
+        loop=loop,
+        parts=parts,
+        reflectors=reflectors,
+        sights=shown,
+        server=server.Server(_seen(settings, parts, means, shown, past), _door(settings.http, api, clock=clock)),
+        auditor=auditor,
+        surveyor=surveyor,
+        elector=elector,
     )
+
+
+def _resync(reflectors: tuple[reflector.Reflector[Any], ...], surveyor: surveying.Surveyor) -> intake.Resync:
+    """Asks whoever sends a stream to send everything again."""
+    by_stream: dict[str, reflector.Reflector[Any] | surveying.Surveyor] = {surveying.SOURCE: surveyor}
+    by_stream |= {each.sent.source: each for each in reflectors}
+
+    def resync(source: str, reason: str, *, epoch: int) -> None:
+        by_stream[source].resync(reason, epoch=epoch)
+
+    return resync
 
 
 def _version(
@@ -253,6 +273,7 @@ def _auditor(
     loop: loops.Loop,
     reflectors: tuple[reflector.Reflector[Any], ...],
     checkup: checkups.Checkup,
+    surveyor: surveying.Surveyor,
     *,
     clock: clocks.Clock,
     rng: random.Random,
@@ -272,6 +293,7 @@ def _auditor(
         reflectors,
         comparing.Comparer(parts.store, api, clock=clock),
         checkup,
+        surveyor,
         started=lambda: loop.started,
         dump=dumper.dump,
         every_s=settings.audit.every_seconds,
@@ -306,12 +328,16 @@ def _reflectors(
     api: clients.Client,
     inbox: inboxes.Inbox,
     meters: metrics.Metrics,
+    surveyor: surveying.Surveyor,
     *,
     clock: clocks.Clock,
     rng: random.Random,
 ) -> tuple[reflector.Reflector[Any], ...]:
     """Whoever follows the API server."""
-    for resource in resources.ALL:
+    followed: tuple[collection.Resource[Any], ...] = resources.ALL
+    if settings.topology.crds == "auto":
+        followed += custom.ALL
+    for resource in followed:
         meters.expect(resource.name)
     return tuple(
         reflector.Reflector(
@@ -321,9 +347,10 @@ def _reflectors(
             clock=clock,
             observer=meters.watches,
             rng=rng,
+            surveyor=surveyor,
             events_a_patch=modes.events_a_patch(settings),
         )
-        for resource in resources.ALL
+        for resource in followed
     )
 
 

@@ -19,9 +19,6 @@ AMOUNT_MAX = 1 << 55
 """Largest amount of one resource on one node or pod: 32 PiB, or 36 trillion cores. A hundred times it, which scores
 compute, and the sum over 128 pods still fit 64 bits."""
 
-COST_MAX = 1 << 31
-"""Most that a link costs; the sum over a way of a million links still fits 64 bits."""
-
 GPUS_MAX = 1024
 """Most shareable GPUs on one node."""
 
@@ -172,7 +169,7 @@ def _link_problem(link: relations.Link) -> str | None:
         return f"health {link.health} is outside (0, 1]"
     if not (math.isfinite(link.at) and link.at >= 0):
         return f"at {link.at} is not a moment"
-    if link.cost is not None and not 0 <= link.cost <= COST_MAX:
+    if link.cost is not None and not 0 <= link.cost <= relations.COST_MAX:
         return f"cost {link.cost} is out of range"
     return None
 

@@ -55,8 +55,6 @@ def differences(kept: Store) -> list[str]:
     )
     if kept.selections.content() != fresh.selections.content():
         found.append("selections differ")
-    if kept.rules.all() != fresh.rules.all():
-        found.append("rules differ")
     if kept.nominated != fresh.nominated:
         found.append("nominated pods differ")
     return found
@@ -117,7 +115,7 @@ def rederive(kept: Store, key: keys.VertexKey) -> None:
         kept.apply(applied.undo)
 
 
-def fields(have: delta.Vertex | None, due: delta.Vertex | None) -> str:
+def fields(have: msgspec.Struct | None, due: msgspec.Struct | None) -> str:
     """In which fields the graph's value is not the cluster's, in words."""
     if have is None or due is None:
         return "is not in the graph" if have is None else "is in the graph, and not in the cluster"

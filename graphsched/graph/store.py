@@ -16,7 +16,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from graphsched.base.values import keys, nodes, places, pods, policies, relations, selections as values
+from graphsched.base.values import keys, nodes, places, pods, relations, selections as values
 from graphsched.graph import (
     admission,
     attributes,
@@ -28,7 +28,6 @@ from graphsched.graph import (
     matchers,
     occupancy,
     routes,
-    rules,
     selections,
     streams,
     topology,
@@ -49,8 +48,8 @@ class Store:
 
     Attributes:
         generation: Counts up with every patch that was applied.
-        columns, attributes, ports, images, devices, topology, routes, matchers, crowd, selections, rules: See their
-            modules; read them through a view.
+        columns, attributes, ports, images, devices, topology, routes, matchers, crowd, selections: See their modules;
+            read them through a view.
         nominated: Node name → pods that are not placed and were nominated to it.
     """
 
@@ -66,7 +65,6 @@ class Store:
         self.matchers = matchers.MatcherIndex()
         self.streams = streams.StreamTable()
         self.selections = selections.Selections()
-        self.rules = rules.Rules()
         self.crowd = crowd.Crowd(self.matchers, interest.Interest(self.matchers))
         self.nominated: dict[str, dict[keys.VertexKey, pods.Pod]] = {}
         self._vertices: dict[keys.VertexKey, delta.Vertex] = {}
@@ -267,8 +265,6 @@ class Store:
                 self.topology.remove_place(key)
             else:
                 self.topology.set_place(key)
-        elif isinstance(sample, policies.Rule):
-            self.rules.set(key, vertex if isinstance(vertex, policies.Rule) else None)
 
     # ── derived state ──────────────────────────────────────────────────────────────────────────────────────────────
 

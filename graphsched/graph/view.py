@@ -11,7 +11,7 @@ import typing
 from collections.abc import Iterable
 
 from graphsched.base.values import errors, keys, nodes, pods
-from graphsched.graph import attributes, columns, crowd, matchers, occupancy, routes, rules, selections, topology
+from graphsched.graph import attributes, columns, crowd, matchers, occupancy, routes, selections, topology
 
 if typing.TYPE_CHECKING:
     from graphsched.graph.store import Placement, Store
@@ -101,12 +101,6 @@ class View:
         """Selectors of Services and controllers."""
         self.check()
         return self._store.selections
-
-    @property
-    def rules(self) -> rules.Rules:
-        """The policy layer."""
-        self.check()
-        return self._store.rules
 
     @property
     def nominated(self) -> dict[str, dict[keys.VertexKey, pods.Pod]]:

@@ -54,8 +54,17 @@ class Watches:
         self._waived = series.Family(
             gauge(
                 "graphsched_watch_waived",
-                "Whether (1) the right to follow a resource is missing and decisions are made without it, by resource; "
-                "pods are then spread by default as if there were no such objects.",
+                "Whether (1) the right to follow a resource is missing and decisions are made without it, by resource: "
+                "as if there were no such objects.",
+                "resource",
+            ),
+            1,
+        )
+        self._absent = series.Family(
+            gauge(
+                "graphsched_watch_absent",
+                "Whether (1) the API server knows no such resource, by resource: the custom resources that describe a "
+                "network, while nobody has installed them; they are looked for again every few minutes.",
                 "resource",
             ),
             1,
@@ -95,6 +104,10 @@ class Watches:
     def waived(self, resource: str, *, waived: bool) -> None:
         """Whether decisions are made without the resource."""
         self._waived[resource,].set(float(waived))
+
+    def absent(self, resource: str, *, absent: bool) -> None:
+        """Whether the API server knows no such resource."""
+        self._absent[resource,].set(float(absent))
 
     def set_event_age(self, resource: str, seconds: float) -> None:
         """Seconds since the watch of `resource` last delivered anything."""

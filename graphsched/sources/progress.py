@@ -50,6 +50,10 @@ class Observer(typing.Protocol):
         """Whether decisions are made without the resource, as the right to follow it is missing."""
         ...
 
+    def absent(self, resource: str, *, absent: bool) -> None:
+        """Whether the API server knows no such resource, as nobody has installed it."""
+        ...
+
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
     """A source at one moment.
@@ -62,6 +66,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
         objects: How many objects there were at the last list.
         failing: What is in the way, empty when nothing is.
         waived: Whether decisions are made without it, as the right to follow it is missing.
+        absent: Whether there is no such kind of objects, as nobody has installed it.
     """
 
     source: str
@@ -71,6 +76,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     objects: int
     failing: str
     waived: bool
+    absent: bool = False
 
 
 class Progress:
@@ -92,6 +98,7 @@ class Progress:
         self._away = False
         """Whether the server gave no answer at all."""
         self._waived = False
+        self._absent = False
 
     @property
     def state(self) -> State:
@@ -104,6 +111,7 @@ class Progress:
             objects=self._objects,
             failing=self._failing,
             waived=self._waived,
+            absent=self._absent,
         )
 
     def heard(self) -> None:
@@ -125,6 +133,9 @@ class Progress:
     def listed(self, reason: str, detail: str, *, objects: int, changed: int) -> None:
         """A whole list was taken, for one of the reasons of `Observer.relist`."""
         self._objects = objects
+        if self._absent:
+            self._absent = False
+            self._observer.absent(self._source, absent=False)
         if self._waived:
             self._waived = False
             self._observer.waived(self._source, waived=False)
@@ -147,6 +158,16 @@ class Progress:
             _log.warning("%s: %s", self._source, error)
         self._failing = str(error)
         self._away = self._away or not error.status
+
+    def missed(self) -> None:
+        """The server knows no such kind of objects; it says so, which is an answer."""
+        self.heard()
+        self._objects = 0
+        if not self._absent:
+            self._absent = True
+            self._observer.absent(self._source, absent=True)
+            _log.info("%s: not installed; it is looked for again now and then", self._source)
+        self.synced.set()
 
     def waive(self) -> None:
         """The right to follow it is missing, and decisions can be made without it."""

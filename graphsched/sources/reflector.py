@@ -18,18 +18,17 @@ the same moment.
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import random
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
 from graphsched.base.kit import backoff, clock as clocks, tasks
 from graphsched.base.kube import answers, client as clients, lists, streams, versions, wire
-from graphsched.base.values import errors, keys
+from graphsched.base.values import descriptions, errors, keys
 from graphsched.graph import delta
-from graphsched.sources import inbox as inboxes, progress
+from graphsched.sources import collection, inbox as inboxes, progress, surveying, surveys
 
 ROWS_MAX = 250
 """Rows of one patch: decoding and applying it keeps the loop for some 10 ms."""
@@ -43,48 +42,15 @@ SILENT_STALLS = 2
 """A watch that stalls is opened anew; when the next one stalls as well, what is known is not to be trusted any more."""
 REFUSALS_MAX = 3
 """So many refusals in a row to resume, and the place is given up."""
+DESCRIBED_MAX = 20
+"""Descriptions of one patch: each may be of a thousand rows."""
+ABSENT_S = (2.0, 180.0)
+"""First and greatest wait before it is looked again whether a kind of objects has been installed."""
+ABSENT_SURE = 2
+"""So many looks in a row, and a kind that was there is taken to be gone with all its objects."""
+_NOT_FOUND = 404
 _TRANSIENT = frozenset({0, 401, 403, 429, 502, 503})
 """HTTP status of failures that have nothing to do with the place; 0 is no answer."""
-
-
-class Identified(typing.Protocol):
-    """A decoded object."""
-
-    @property
-    def metadata(self) -> wire.Metadata:
-        """What identifies it."""
-        ...
-
-
-Body = typing.TypeVar("Body", bound=Identified)
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Resource(typing.Generic[Body]):
-    """A kind of object and how it becomes vertices.
-
-    Attributes:
-        name: Plural name: the stream is `watch/<name>`.
-        path: Of the collection.
-        fields: Field selector, empty for all objects.
-        key: The key of the object with these metadata.
-        decode: The object in a JSON text; raises InputError.
-        convert: Its vertex; raises InputError.
-        optional: Whether decisions are made without it where the right to follow it is missing.
-    """
-
-    name: str
-    path: str
-    fields: str = ""
-    key: Callable[[wire.Metadata], keys.VertexKey]
-    decode: Callable[[bytes | msgspec.Raw], Body]
-    convert: Callable[[Body], delta.Vertex]
-    optional: bool = False
-
-    @property
-    def prefix(self) -> str:
-        """What the keys of its objects begin with, and no others."""
-        return self.key(wire.Metadata()).rstrip("/") + "/"
 
 
 class Known(msgspec.Struct, frozen=True, gc=False):
@@ -94,18 +60,19 @@ class Known(msgspec.Struct, frozen=True, gc=False):
     version: str
 
 
-class Reflector(typing.Generic[Body]):
+class Reflector(typing.Generic[collection.Body]):
     """Follows one resource. `run` is an eternal task."""
 
     def __init__(
         self,
-        resource: Resource[Body],
+        resource: collection.Resource[collection.Body],
         *,
         client: clients.Client,
         inbox: inboxes.Inbox,
         clock: clocks.Clock,
         observer: progress.Observer,
         rng: random.Random,
+        surveyor: surveying.Surveyor,
         events_a_patch: int = ROWS_MAX,
     ) -> None:
         """Prepare; nothing is read before `run`.
@@ -113,7 +80,12 @@ class Reflector(typing.Generic[Body]):
         With one of a watch's events a patch, no state that it told of is passed over.
         """
         self.resource = resource
-        self._events_a_patch = events_a_patch
+        self.path = resource.path
+        """Of the collection, in the version of its API that is there."""
+        self._surveyor = surveyor
+        self._items_a_patch = DESCRIBED_MAX if resource.described else ROWS_MAX
+        self._events_a_patch = min(events_a_patch, self._items_a_patch)
+        self._absence = backoff.Backoff(first_s=ABSENT_S[0], most_s=ABSENT_S[1], rng=rng)
         self.progress = progress.Progress(
             resource.name, clock=clock, observer=observer, silent_max_s=SILENT_STALLS * client.patience.stall_s
         )
@@ -124,6 +96,8 @@ class Reflector(typing.Generic[Body]):
         self._backoff = backoff.Backoff(first_s=BACKOFF_S[0], most_s=BACKOFF_S[1], rng=rng)
         self._query = {"fieldSelector": resource.fields} if resource.fields else {}
         self._known: dict[keys.VertexKey, Known] = {}
+        self._news = 0
+        """Objects taken so far that were new or had changed."""
         self._blamed: set[keys.VertexKey] = set()
         self._version = ""
         self._fresh = False
@@ -180,6 +154,11 @@ class Reflector(typing.Generic[Body]):
         """The place of the last patch in the stream; sequence 0 before the first of an epoch."""
         return delta.Stream(f"watch/{self.resource.name}", self._epoch, self._sequence)
 
+    @property
+    def descriptions(self) -> surveys.Survey | None:
+        """Where what was sent is to be found instead of in the graph: None unless it is described."""
+        return self._surveyor.survey if self.resource.described else None
+
     def known(self, key: keys.VertexKey) -> Known | None:
         """What was last sent of the object; its version is empty while it is to be sent again."""
         return self._known.get(key)
@@ -222,7 +201,24 @@ class Reflector(typing.Generic[Body]):
             else:
                 await self._follow()
         except errors.ClusterError as error:
-            await self._rest(error)
+            if self.resource.custom and error.status == _NOT_FOUND:
+                await self._look_again()
+            else:
+                await self._rest(error)
+
+    async def _look_again(self) -> None:
+        """There is no such kind of objects, or not in this version: look again, at other versions first."""
+        paths = (self.resource.path, *self.resource.others)
+        self.path = paths[(paths.index(self.path) + 1) % len(paths)]
+        self._relist = self._relist or "start"
+        if self.path != self.resource.path:
+            return
+        self.progress.missed()
+        if self._absence.failures + 1 >= ABSENT_SURE and self._known:
+            self._epoch += 1
+            self._sequence = 0
+            await self._forget_all(list(self._known))
+        await tasks.pause(self._absence.next(), until=self._hurry)
 
     async def _doubt(self) -> str:
         """Take nothing to be in the store any more; what is gone must still be removed from it. Return why."""
@@ -272,11 +268,8 @@ class Reflector(typing.Generic[Body]):
             # Too slow for the server's memory: one page has nothing that can expire.
             seen, changed = await self._pages(None)
         gone = [key for key in self._known if key not in seen]
-        for start in range(0, len(gone), ROWS_MAX):
-            patch = delta.Patch()
-            for key in gone[start : start + ROWS_MAX]:
-                self._forget(patch, key)
-            await self._send(patch)
+        await self._forget_all(gone)
+        self._absence.reset()
         self._blamed &= seen
         self._relist = ""
         self._fresh = True
@@ -288,24 +281,32 @@ class Reflector(typing.Generic[Body]):
             self._inbox.ready.set()
         self.progress.listed(reason, detail, objects=len(self._known), changed=changed + len(gone))
 
+    async def _forget_all(self, gone: Sequence[keys.VertexKey]) -> None:
+        for start in range(0, len(gone), self._items_a_patch):
+            patch = delta.Patch()
+            for key in gone[start : start + self._items_a_patch]:
+                self._forget(patch, key)
+            await self._send(patch)
+
     async def _pages(self, items_max: int | None) -> tuple[set[keys.VertexKey], int]:
         """Send what is new in every page; the keys of all objects, and how many were new."""
         seen: set[keys.VertexKey] = set()
         changed = 0
         before = self._version
-        async for page in lists.pages(self._client, self.resource.path, self._query, items_max=items_max):
+        async for page in lists.pages(self._client, self.path, self._query, items_max=items_max):
             items = page.items or []
             if versions.earlier(page.metadata.resource_version, before):
                 # Another history: an object may have a version that we know, and be another all the same.
                 self._doubt_all()
                 before = ""
-            for start in range(0, len(items), ROWS_MAX):
+            for start in range(0, len(items), self._items_a_patch):
                 patch = delta.Patch()
-                for raw in items[start : start + ROWS_MAX]:
+                for raw in items[start : start + self._items_a_patch]:
+                    was = self._news
                     key = self._take(patch, raw)
                     if key is not None:
                         seen.add(key)
-                changed += len(patch.vertices)
+                    changed += self._news != was
                 await self._send(patch)
             self.progress.heard()
             self._word_at = self._clock.monotonic()
@@ -328,7 +329,7 @@ class Reflector(typing.Generic[Body]):
             "timeoutSeconds": round(self._rng.uniform(*WATCH_S)),
         }
         heard = False
-        async with self._client.watch(self.resource.path, query) as watch:
+        async with self._client.watch(self.path, query) as watch:
             if self._asked or self._refresh:
                 # While it was being opened there was nothing to close.
                 return
@@ -346,7 +347,7 @@ class Reflector(typing.Generic[Body]):
                 self._watch = None
         if not heard:
             # A server that ends every watch at once must not be asked a thousand times a second.
-            raise errors.UnreachableError(f"watch {self.resource.path}: ended without a word", reason=progress.ENDED)
+            raise errors.UnreachableError(f"watch {self.path}: ended without a word", reason=progress.ENDED)
 
     async def _went_back(self) -> bool:
         """Whether the server is at a version before our place, which in one history can not be.
@@ -354,11 +355,11 @@ class Reflector(typing.Generic[Body]):
         It would let a watch begin there and wait, without a word, until the new history has come as far as the old
         one, and then leave out what happened before. The smallest list tells: it is as new as the database.
         """
-        body = await self._client.get(self.resource.path, {**self._query, "limit": 1})
+        body = await self._client.get(self.path, {**self._query, "limit": 1})
         try:
             page = wire.PAGE.decode(body)
         except errors.InputError as error:
-            raise answers.unreachable(error, what=f"GET {self.resource.path}", reason="Garbled") from error
+            raise answers.unreachable(error, what=f"GET {self.path}", reason="Garbled") from error
         return versions.earlier(page.metadata.resource_version, self._version)
 
     async def _apply(self, lines: Sequence[bytes]) -> None:
@@ -370,12 +371,12 @@ class Reflector(typing.Generic[Body]):
             try:
                 event = wire.EVENT.decode(line)
             except errors.InputError as error:
-                failure = answers.unreachable(error, what=f"watch {self.resource.path}", reason="Garbled")
+                failure = answers.unreachable(error, what=f"watch {self.path}", reason="Garbled")
                 break
             counts[event.type] = counts.get(event.type, 0) + 1
             if event.type == "ERROR":
                 status = wire.STATUS.decode(event.object)
-                failure = answers.ended(status, what=f"watch {self.resource.path}")
+                failure = answers.ended(status, what=f"watch {self.path}")
                 break
             self._event(patch, event)
         self.progress.events(counts)
@@ -417,12 +418,16 @@ class Reflector(typing.Generic[Body]):
             known = self._known.get(key)
             if known is not None and known.version == metadata.resource_version and known.uid == metadata.uid:
                 return key
-            vertex = self.resource.convert(body)
+            found = self.resource.convert(body)
         except errors.InputError as error:
             return self._skip(raw, error, follow=follow)
-        if known is not None and known.uid != metadata.uid:
-            patch.remove(key)
-        patch.set_vertex(vertex)
+        if isinstance(found, descriptions.Description):
+            self._surveyor.survey.describe(found, afresh=known is not None and not known.version)
+        else:
+            if known is not None and known.uid != metadata.uid:
+                patch.remove(key)
+            patch.set_vertex(found)
+        self._news += 1
         self._known[key] = Known(metadata.uid, metadata.resource_version)
         self._blamed.discard(key)
         return key
@@ -447,13 +452,20 @@ class Reflector(typing.Generic[Body]):
         self.progress.invalid(error, say=first)
 
     def _forget(self, patch: delta.Patch, key: keys.VertexKey) -> None:
-        patch.remove(key)
+        if self.resource.described:
+            self._surveyor.survey.forget(key)
+        else:
+            patch.remove(key)
         del self._known[key]
 
     async def _send(self, patch: delta.Patch) -> None:
         """Put a patch that says anything into the inbox; wait there while it is full."""
-        if not len(patch):
-            return
+        if self.resource.described:
+            await self._surveyor.publish(patch, self._put)
+        elif len(patch):
+            await self._put(patch)
+
+    async def _put(self, patch: delta.Patch) -> None:
         self._sequence += 1
         patch.stream = delta.Stream(f"watch/{self.resource.name}", self._epoch, self._sequence)
         await self._inbox.put(patch)

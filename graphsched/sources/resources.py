@@ -10,9 +10,9 @@ import typing
 
 from graphsched.base.kube import nodes as kube_nodes, pods as kube_pods, selections as kube_selections, wire
 from graphsched.base.values import keys, selections
-from graphsched.sources import reflector
+from graphsched.sources import collection
 
-NODES = reflector.Resource(
+NODES = collection.Resource(
     name="nodes",
     path="/api/v1/nodes",
     key=lambda metadata: keys.node_key(metadata.name),
@@ -20,7 +20,7 @@ NODES = reflector.Resource(
     convert=kube_nodes.node,
 )
 
-PODS = reflector.Resource(
+PODS = collection.Resource(
     name="pods",
     path="/api/v1/pods",
     fields="status.phase!=Succeeded,status.phase!=Failed",
@@ -29,7 +29,7 @@ PODS = reflector.Resource(
     convert=kube_pods.pod,
 )
 
-NAMESPACES = reflector.Resource(
+NAMESPACES = collection.Resource(
     name="namespaces",
     path="/api/v1/namespaces",
     key=lambda metadata: keys.namespace_key(metadata.name),
@@ -37,7 +37,7 @@ NAMESPACES = reflector.Resource(
     convert=kube_nodes.namespace,
 )
 
-PRIORITY_CLASSES = reflector.Resource(
+PRIORITY_CLASSES = collection.Resource(
     name="priorityclasses",
     path="/apis/scheduling.k8s.io/v1/priorityclasses",
     key=lambda metadata: keys.vertex_key(keys.Kind.PRIORITY_CLASS, metadata.name),
@@ -46,8 +46,8 @@ PRIORITY_CLASSES = reflector.Resource(
 )
 
 
-def _selecting(kind: str, name: str, path: str) -> reflector.Resource[typing.Any]:
-    return reflector.Resource(
+def _selecting(kind: str, name: str, path: str) -> collection.Resource[typing.Any]:
+    return collection.Resource(
         name=name,
         path=path,
         key=lambda metadata: keys.selection_key(kind, metadata.namespace, metadata.name),

@@ -12,7 +12,7 @@ from graphsched.action import conditions, events
 from graphsched.app import run, settings, wiring
 from graphsched.base.kube import config, credentials
 from graphsched.base.values import errors
-from graphsched.sources import resources
+from graphsched.sources import custom, resources
 from tests import builders
 from tests.app import live
 from tests.fakes import apiserver, storage, virtual
@@ -182,6 +182,6 @@ async def test_a_part_that_returns_is_a_failure_too() -> None:
 
 def test_the_lease_never_waits_for_a_connection() -> None:
     """With every watch open, every word on its way, an audit and an inquest, there is one left to renew it by."""
-    others = len(resources.ALL) + conditions.WORKERS + events.WORKERS + len(("audit", "inquest"))
+    others = len(resources.ALL) + len(custom.ALL) + conditions.WORKERS + events.WORKERS + len(("audit", "inquest"))
 
     assert others < wiring.OTHER_CONNECTIONS

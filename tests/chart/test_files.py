@@ -52,6 +52,7 @@ def test_the_readme_is_fresh() -> None:
         {"replica": 1},
         {"replicas": -1},
         {"mode": "exclusiv"},
+        {"topology": {"crds": "all"}},
         {"leaderElection": {"enable": False}},
         {"image": {"repository": ""}},
         {"image": {"digest": "sha256:abc"}},
@@ -117,6 +118,13 @@ NEEDED = {
     *itertools.product(["scheduling.k8s.io"], ["priorityclasses"], ["list", "watch"]),
     *itertools.product([""], ["services", "replicationcontrollers"], ["list", "watch"]),
     *itertools.product(["apps"], ["replicasets", "statefulsets"], ["list", "watch"]),
+    *itertools.product(["graphsched.io"], ["networklinks"], ["list", "watch"]),
+    *itertools.product(["topology.volcano.sh"], ["hypernodes"], ["list", "watch"]),
+    *itertools.product(["kueue.x-k8s.io", "kai.scheduler"], ["topologies"], ["list", "watch"]),
+    *itertools.product(["networktopology.diktyo.x-k8s.io"], ["networktopologies"], ["list", "watch"]),
+    *itertools.product(["appgroup.diktyo.x-k8s.io"], ["appgroups"], ["list", "watch"]),
+    *itertools.product(["topology.node.k8s.io"], ["noderesourcetopologies"], ["list", "watch"]),
+    *itertools.product(["scheduling.koordinator.sh"], ["clusternetworktopologies"], ["list", "watch"]),
     ("", "pods", "get"),
     ("", "pods", "patch"),
     *itertools.product(["coordination.k8s.io"], ["leases"], ["get", "create", "update"]),
@@ -170,6 +178,14 @@ def test_a_condition_names_a_setting_and_values_that_it_can_have(right: renderin
             for name in path.split("."):
                 read = read[name]
             assert read == value
+
+
+def test_custom_resources_that_are_not_followed_need_no_rights() -> None:
+    """Who sets `topology.crds: none` grants nothing on them."""
+    config = {"topology": {"crds": "none"}, "http": {"auth": "loopback"}}
+    groups = {group for group, _, _ in permissions(rendering.rules("cluster", config))}
+
+    assert {"", "apps", "scheduling.k8s.io", "events.k8s.io"} == groups
 
 
 def test_no_right_holds_a_wildcard() -> None:

@@ -193,6 +193,7 @@ def test_the_configuration_is_the_users_over_the_charts(rendered: Rendered) -> N
     assert defaults == {
         "schedulerName": "graph-scheduler",
         "mode": "shared",
+        "topology": {"crds": "auto"},
         "leaderElection": {"enabled": True, "namespace": "graphs", "leaseName": "sched-graphsched"},
         "http": {"host": "0.0.0.0", "port": 10260, "auth": "delegated", "tls": {"selfSigned": True}},  # noqa: S104
     }

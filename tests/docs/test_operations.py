@@ -3,7 +3,7 @@
 import pathlib
 import re
 
-from graphsched.sources import resources
+from graphsched.sources import custom, resources
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
@@ -23,6 +23,7 @@ def test_every_metric_has_its_line() -> None:
 def test_the_number_of_watches_is_the_real_one() -> None:
     """Somebody sizes an API server by it."""
     assert f"| watches | {len(resources.ALL)} a replica" in TEXT
+    assert f"and up to {len(custom.ALL)} of custom resources" in TEXT
 
 
 def test_links_within_the_page_lead_somewhere() -> None:

@@ -15,7 +15,7 @@ from typing import Generic
 from graphsched.base.kube import client as clients, wire
 from graphsched.base.values import keys, nodes, pods
 from graphsched.graph import delta, streams
-from graphsched.sources import inbox as inboxes, reflector as reflectors, resources
+from graphsched.sources import collection, inbox as inboxes, reflector as reflectors, resources, surveying
 from tests.fakes import storage, virtual
 
 
@@ -44,6 +44,10 @@ class Observer:
     def waived(self, resource: str, *, waived: bool) -> None:
         """Count what is done without."""
         self.counts[f"{resource} waived {waived}"] += 1
+
+    def absent(self, resource: str, *, absent: bool) -> None:
+        """Count it."""
+        self.counts[f"{resource} absent {absent}"] += 1
 
 
 class Mirror:
@@ -89,13 +93,13 @@ class Mirror:
         return {keys.name_of(key) for key in self.vertices}
 
 
-class Following(Generic[reflectors.Body]):
+class Following(Generic[collection.Body]):
     """A running reflector and what has become of its patches."""
 
     def __init__(
         self,
         client: clients.Client,
-        resource: reflectors.Resource[reflectors.Body],
+        resource: collection.Resource[collection.Body],
         *,
         seed: int = 0,
         rows_max: int = inboxes.ROWS_MAX,
@@ -110,6 +114,7 @@ class Following(Generic[reflectors.Body]):
             clock=virtual.LoopClock(),
             observer=self.observer,
             rng=random.Random(seed),
+            surveyor=surveying.Surveyor(self.inbox),
         )
 
     @property
@@ -131,11 +136,11 @@ class Following(Generic[reflectors.Body]):
 @contextlib.asynccontextmanager
 async def following(
     client: clients.Client,
-    resource: reflectors.Resource[reflectors.Body],
+    resource: collection.Resource[collection.Body],
     *,
     seed: int = 0,
     rows_max: int = inboxes.ROWS_MAX,
-) -> AsyncIterator[Following[reflectors.Body]]:
+) -> AsyncIterator[Following[collection.Body]]:
     """Run a reflector for the time of the block; its own failure ends the block."""
     one = Following(client, resource, seed=seed, rows_max=rows_max)
     async with asyncio.TaskGroup() as group:

@@ -31,6 +31,10 @@ _PATH = re.compile(
     r"(?P<group>/api/v1|/apis/[^/]+/[^/]+)(?:/namespaces/(?P<namespace>[^/]+)(?=/))?"
     r"/(?P<resource>[a-z]+)(?:/(?P<name>[^/]+)(?:/(?P<part>[a-z]+))?)?",
 )
+#: API groups that every server has; of any other it knows what was installed.
+_BUILT_IN = re.compile(
+    r"/api/v1/|/apis/(?:apps|batch|(?:events|scheduling|coordination|node|authentication|authorization)\.k8s\.io)/"
+)
 _PATCHES = {"application/merge-patch+json": False, "application/strategic-merge-patch+json": True}
 _BOUND = {"kind": "Status", "apiVersion": "v1", "status": "Success", "code": 201}
 
@@ -93,6 +97,8 @@ class Server:
         self.reviews = reviews.Reviews()
         #: Whether an expired watch is told by an event, as the real server mostly does, or by the HTTP status.
         self.expired_by_event = True
+        #: Collections of custom resources that are installed; empty for none.
+        self.installed: set[str] = set()
         #: Whether watches that are opened from now on begin and say nothing.
         self.mute = False
         self._pages: dict[str, tuple[int, list[storage.Object]]] = {}
@@ -114,6 +120,20 @@ class Server:
         """Add an object; pods go to the namespace `default` unless another one is named."""
         namespaced = collection in {PODS, EVENTS}
         return self.storage.create(collection, body, namespace=namespace or ("default" if namespaced else ""))
+
+    def install(self, collection: str) -> None:
+        """Install a kind of custom resources."""
+        self.installed.add(collection)
+
+    def uninstall(self, collection: str) -> None:
+        """Take it away with all its objects, as the real server does: watches hear of each, and end."""
+        for item in self.storage.items(collection):
+            metadata = item["metadata"]
+            self.storage.delete(storage.Key(collection, metadata.get("namespace", ""), metadata["name"]), None)
+        self.installed.discard(collection)
+        for watch in list(self.watches):
+            if watch.path == collection:
+                watch.end()
 
     def pod(self, name: str, namespace: str = "default") -> storage.Object:
         """Return a pod as it is now."""
@@ -156,6 +176,8 @@ class Server:
                 return answer
             if self.tokens is not None and request.headers.get("Authorization", "")[7:] not in self.tokens:
                 raise storage.Refusal(401, "Unauthorized", "Unauthorized")
+            if not _BUILT_IN.match(request.path) and _target(request.path).collection not in self.installed:
+                return Answer(404, b"404 page not found\n", {"Content-Type": "text/plain; charset=utf-8"})
             if request.method == "GET" and request.query.get("watch") in {"true", "1"}:
                 await self._watch(_target(request.path), request.query, begin)
                 return None

@@ -19,16 +19,16 @@ import msgspec
 
 from graphsched.app import evaluate, profiles, promises, verdicts
 from graphsched.base.kube import pods as kube_pods, wire
-from graphsched.base.values import errors, keys, pods, status
+from graphsched.base.values import descriptions, errors, keys, pods, status
 from graphsched.decision import cycle, trace
 from graphsched.graph import delta, store as stores
-from graphsched.sources import reflector, resources
+from graphsched.sources import collection, resources
 from tests.fuzz import comparing
 from tests.fuzz.wishes import Json
 from tests.oracle import program
 
 _SOURCE = "watch/all"
-_WATCHED: dict[str, reflector.Resource[typing.Any]] = {
+_WATCHED: dict[str, collection.Resource[typing.Any]] = {
     "Node": resources.NODES,
     "Namespace": resources.NAMESPACES,
     "Pod": resources.PODS,
@@ -294,7 +294,8 @@ def _against(pod: pods.Pod, decision: trace.Decision, evaluation: trace.Evaluati
 def _vertex(made: Json) -> delta.Vertex:
     """As the watches decode it."""
     resource = _WATCHED[made["kind"]]
-    vertex: delta.Vertex = resource.convert(resource.decode(msgspec.json.encode(made)))
+    vertex = resource.convert(resource.decode(msgspec.json.encode(made)))
+    assert not isinstance(vertex, descriptions.Description)
     return vertex
 
 

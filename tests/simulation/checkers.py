@@ -27,10 +27,10 @@ import msgspec
 
 from graphsched.action import bind
 from graphsched.app import wiring
-from graphsched.base.values import keys, pods
+from graphsched.base.values import descriptions, keys, pods
 from graphsched.decision import profile
 from graphsched.graph import delta, store as stores
-from graphsched.sources import reflector, resources
+from graphsched.sources import collection, resources
 from tests.decision import plain_cluster, plain_filters
 from tests.fakes import serving, storage
 from tests.simulation import traces, world as worlds
@@ -224,13 +224,15 @@ class Ledger:
 def content(stored: storage.Storage) -> dict[keys.VertexKey, delta.Vertex]:
     """What a graph of this cluster would hold."""
     found: dict[keys.VertexKey, delta.Vertex] = {}
-    followed: tuple[reflector.Resource[typing.Any], ...] = resources.ALL
+    followed: tuple[collection.Resource[typing.Any], ...] = resources.ALL
     for resource in followed:
         for item in stored.items(resource.path):
             if item.get("status", {}).get("phase") in {"Succeeded", "Failed"}:
                 continue
             body = resource.decode(msgspec.json.encode(item))
-            found[resource.key(body.metadata)] = resource.convert(body)
+            vertex = resource.convert(body)
+            assert not isinstance(vertex, descriptions.Description)
+            found[resource.key(body.metadata)] = vertex
     return found
 
 

@@ -47,7 +47,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- $tls := dict "selfSigned" (not (dig "http" "tls" "certFile" "" .Values.config)) -}}
 {{- $http := dict "host" "0.0.0.0" "port" .Values.http.port "auth" "delegated" "tls" $tls -}}
 {{- $lease := dict "enabled" .Values.leaderElection.enabled "namespace" .Release.Namespace "leaseName" (include "graphsched.fullname" .) -}}
-{{- $base := dict "schedulerName" .Values.schedulerName "mode" .Values.mode "leaderElection" $lease "http" $http -}}
+{{- $base := dict "schedulerName" .Values.schedulerName "mode" .Values.mode "topology" .Values.topology "leaderElection" $lease "http" $http -}}
 {{- mergeOverwrite $base (deepCopy .Values.config) | toYaml -}}
 {{- end -}}
 

@@ -11,7 +11,7 @@ import msgspec
 
 from graphsched.base.values import nodes, pods, status
 from graphsched.decision import names, profile, trace
-from graphsched.explain import company, rulings, wording
+from graphsched.explain import company, wording
 from graphsched.graph import view
 
 INSUFFICIENT = "Insufficient "
@@ -84,8 +84,6 @@ def label(graph: view.View, pod: pods.Pod, name: str, refusal: status.Status, ot
             return f"without {wording.both(missing)} (feature)"
         case names.POOL:
             return refusal.reasons[0].removeprefix("node(s) were ")
-        case names.GRAPH_POLICY:
-            return rulings.obstacle(graph, refusal.reasons)
         case names.HEADROOM:
             return f"full up to the headroom ({', '.join(_full_of(refusal))})"
     return ", ".join(refusal.reasons)

@@ -25,8 +25,6 @@ def lines(explanation: why.Explanation, *, verbose: bool = False) -> Iterator[st
     yield explanation.headline
     if explanation.candidates:
         yield from _table(explanation)
-    if explanation.rules:
-        yield f"  Rules: {'; '.join(str(each) for each in explanation.rules)}."
     for avoided in explanation.avoided[:_AVOIDED_SHOWN]:
         yield (
             f"  Avoided for a while: {avoided.node}, whose kubelet turned a pod away "

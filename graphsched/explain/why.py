@@ -16,7 +16,7 @@ import numpy as np
 
 from graphsched.base.values import nodes, pods, status
 from graphsched.decision import context as contexts, cycle, names, profile, trace
-from graphsched.explain import company, groups, remedies, rulings, wording
+from graphsched.explain import company, groups, remedies, wording
 from graphsched.graph import occupancy, view
 
 PLUGIN_TITLES = {
@@ -28,7 +28,6 @@ PLUGIN_TITLES = {
     names.INTER_POD_AFFINITY: "company of other pods",
     names.POD_TOPOLOGY_SPREAD: "evenness of spread",
     names.REJECTIONS: "pods turned away of late",
-    names.GRAPH_POLICY: "rules of policies",
 }
 
 _JOINING, _GROWING = "a node joining", "a node joining or growing"
@@ -45,7 +44,6 @@ _WAKES = {
     names.NODE_DECLARED_FEATURES: ("a node declaring the feature",),
     names.HEADROOM: ("a pod leaving a node it may run on", _GROWING),
     names.POOL: ("a node joining the pool",),
-    names.GRAPH_POLICY: ("a rule of the policy changing", "a node that the rules allow joining"),
 }
 
 
@@ -119,7 +117,6 @@ class Explanation(msgspec.Struct, frozen=True, gc=False):
         wakes_on: What makes it worth another try.
         waiting: From the live queue, where there is one.
         avoided: Nodes that look worse for a while, where a live scheduler is asked.
-        rules: Those that weigh the first of the candidates.
     """
 
     pod: str
@@ -135,7 +132,6 @@ class Explanation(msgspec.Struct, frozen=True, gc=False):
     wakes_on: tuple[str, ...] = ()
     waiting: Waiting | None = None
     avoided: tuple[Avoided, ...] = ()
-    rules: tuple[rulings.Weighing, ...] = ()
 
 
 def explain(
@@ -189,12 +185,10 @@ def explain(
     if advised is not None:
         return _advised(base, beneath, subject, evaluation, decider.settings, advised)
     if placement:
-        made = _placed(base, beneath, subject, evaluation, ranked, decider.settings)
-    elif ranked:
-        made = _fits(base, subject, ranked)
-    else:
-        return _pending(base, beneath, subject, evaluation, decider.settings)
-    return msgspec.structs.replace(made, rules=rulings.weighing(beneath, subject, made.node))
+        return _placed(base, beneath, subject, evaluation, ranked, decider.settings)
+    if ranked:
+        return _fits(base, subject, ranked)
+    return _pending(base, beneath, subject, evaluation, decider.settings)
 
 
 def _gated(graph: view.View, pod: pods.Pod, waiting: Waiting | None) -> Explanation:

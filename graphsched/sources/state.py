@@ -10,14 +10,17 @@ import dataclasses
 from collections.abc import Mapping
 
 from graphsched.base.values import (
+    descriptions,
+    groups,
     keys,
     nodes as node_values,
+    places,
     pods as pod_values,
-    policies,
     relations,
     selections as selection_values,
 )
 from graphsched.graph import delta
+from graphsched.sources import surveys
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -30,7 +33,8 @@ class ClusterState:
         namespaces: Those given, then those that pods use without a manifest of their own.
         priority_classes: Those given, without the built-in ones.
         selections: Services and controllers, which select pods.
-        rules: Of GraphPolicies.
+        described: What objects and files say of the network and of groups of workloads; `to_patch` makes rows of it.
+        layers: Places and groups of a captured graph.
         ignored: Kind → number of objects that were recognised but do not bear on scheduling, e.g. `ConfigMap`, or that
             hold nothing, e.g. `Pod (Succeeded)`. Sorted by kind.
         edges: What a captured graph knows beyond objects: links, and nodes that were promised to pods.
@@ -41,7 +45,8 @@ class ClusterState:
     namespaces: tuple[node_values.Namespace, ...] = ()
     priority_classes: tuple[node_values.PriorityClass, ...] = ()
     selections: tuple[selection_values.Selection, ...] = ()
-    rules: tuple[policies.Rule, ...] = ()
+    described: tuple[descriptions.Description, ...] = ()
+    layers: tuple[places.Place | groups.Group, ...] = ()
     ignored: Mapping[str, int] = dataclasses.field(default_factory=dict)
     edges: Mapping[keys.EdgeID, relations.Edge] = dataclasses.field(default_factory=dict)
 
@@ -71,8 +76,12 @@ def to_patch(state: ClusterState) -> delta.Patch:
         *state.namespaces,
         *state.priority_classes,
         *state.selections,
-        *state.rules,
+        *state.layers,
         *state.nodes,
         *state.pods,
     )
-    return delta.Patch(vertices={vertex.key: vertex for vertex in vertices}, edges=dict(state.edges))
+    patch = delta.Patch(vertices={vertex.key: vertex for vertex in vertices}, edges=dict(state.edges))
+    if state.described:
+        for row, value in surveys.whole(state.described, ((node.name, node.labels) for node in state.nodes)).items():
+            surveys.put(patch, row, value)
+    return patch

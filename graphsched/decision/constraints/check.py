@@ -22,8 +22,8 @@ Rows = attributes.Rows
 class Subject(msgspec.Struct, frozen=True, gc=False):
     """What is being placed: the spec with the profile's part already joined to it.
 
-    Namespace, labels, priority and default constraints are filled in only for the checks outside the class cache: no
-    other may read them.
+    Namespace, labels and default constraints are filled in only for the checks outside the class cache: no other may
+    read them.
     """
 
     spec: pods.Spec
@@ -35,7 +35,6 @@ class Subject(msgspec.Struct, frozen=True, gc=False):
     headroom: int = 0
     namespace: str = ""
     labels: labels.Labels = labels.NO_LABELS
-    priority: int = 0
     default_spread: tuple[pods.SpreadConstraint, ...] = ()
     keys_optional: bool = False
 

@@ -17,15 +17,10 @@ import numpy.typing as npt
 
 from graphsched.base.values import status
 from graphsched.decision import trace
-from graphsched.decision.constraints import check, feasibility, identity, neighbours, sharing, spread
-from graphsched.decision.policy import compliance
+from graphsched.decision.constraints import check, identity, neighbours, occupancy, sharing, spread
 from graphsched.graph import view
 
-COMPANY: tuple[check.Check, ...] = (spread.PodTopologySpread(), neighbours.InterPodAffinity())
-"""Checks that look at other pods."""
-POLICY = compliance.GraphPolicy()
-"""The check of the policy layer."""
-OUTSIDE: tuple[check.Check, ...] = (*COMPANY, POLICY)
+OUTSIDE: tuple[check.Check, ...] = (spread.PodTopologySpread(), neighbours.InterPodAffinity())
 """Checks that depend on more than spec and node, so no class may cache their answer."""
 
 IN_ORDER: tuple[check.Check, ...] = (
@@ -34,13 +29,12 @@ IN_ORDER: tuple[check.Check, ...] = (
     identity.NodeName(),
     identity.TaintToleration(),
     identity.NodeAffinity(),
-    feasibility.NodePorts(),
-    feasibility.NodeResourcesFit(),
-    *COMPANY,
+    occupancy.NodePorts(),
+    occupancy.NodeResourcesFit(),
+    *OUTSIDE,
     identity.NodeDeclaredFeatures(),
-    feasibility.GpuDevices(),
+    occupancy.GpuDevices(),
     sharing.Headroom(),
-    POLICY,
 )
 """Every check, in the order of kube-scheduler's default profile. Our own come last, but for the pool: a node outside is
 no candidate at all, so what else speaks against it is no news."""

@@ -1,1 +1,0 @@
-"""The policy layer: rules about pods and nodes, compiled once and asked in vectors."""

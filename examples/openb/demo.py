@@ -82,6 +82,7 @@ def what_next() -> None:
   any pod of the trace   .venv/bin/graphsched explain openb-pod-1639 {data}/*.csv --simulate
   your own cluster       kubectl get nodes,pods -A -o json | .venv/bin/graphsched simulate -
   one node by one        .venv/bin/graphsched evaluate --help
+  the graph itself       .venv/bin/graphsched graph stats {data}/*.csv   (docs/graph.md)
   a live control plane   make cluster-demo
   how it works           docs/architecture.md"""
     )

@@ -16,20 +16,30 @@ import os
 import pathlib
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Annotated, TextIO
 
 import typer
 
-from graphsched.app import terminal
+from graphsched.app import graph_cli, terminal
+from graphsched.app.options import (
+    CaFileOption,
+    Call,
+    ConfigOption,
+    ContextOption,
+    InsecureOption,
+    KubeconfigOption,
+    OutputOption,
+    Paths,
+    TokenFileOption,
+    examples,
+)
 from graphsched.base.values import errors
 
 DONE, NO, WRONG, BUG, INTERRUPTED, NO_READER = 0, 1, 2, 70, 130, 141
 
 _UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 """What writing to a file that is open may end with, through no fault of this program."""
-
-Call = Callable[[], int]
 
 
 class Order(enum.StrEnum):
@@ -43,19 +53,15 @@ _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 """The parser's own error: its class is where the installed version of the library keeps it."""
 
 
-def _examples(*lines: str) -> str:
-    """An epilog that the parser does not fill into a paragraph."""
-    return "\b\n" + "\n".join(["Examples:", *(f"  {line}" for line in lines)])
-
-
 app = typer.Typer(
     name="graphsched",
     help="A scheduler for Kubernetes that keeps the cluster as one layered graph and walks it to decide.",
-    epilog=_examples(
+    epilog=examples(
         "graphsched run --kubeconfig ~/.kube/config    schedule pods with schedulerName: graph-scheduler",
         "graphsched simulate cluster.json              what would happen, without a cluster",
         "graphsched explain web-0 cluster.json         why is it pending, why on this node",
         "graphsched snapshot --output cluster.json     capture a cluster to replay",
+        "graphsched graph path n1 n2 cluster.json      how far is it, and over what",
     ),
     no_args_is_help=True,
     add_completion=False,
@@ -64,35 +70,6 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 
-OutputOption = Annotated[terminal.Output, typer.Option("--output", "-o", help="How to write the result.")]
-Paths = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="PATHS",
-        help="Manifests, folders, kubectl dumps, snapshots, captured graphs, openb CSV files; - for standard input.",
-        show_default=False,
-    ),
-]
-KubeconfigOption = Annotated[
-    str,
-    typer.Option(
-        "--kubeconfig", help="Default: $KUBECONFIG, the pod's service account, ~/.kube/config.", show_default=False
-    ),
-]
-ContextOption = Annotated[str, typer.Option("--context", help="Context of the kubeconfig.", show_default=False)]
-ConfigOption = Annotated[
-    str,
-    typer.Option("--config", metavar="FILE", help="Settings, see docs/configuration.md.", show_default=False),
-]
-TokenFileOption = Annotated[
-    str,
-    typer.Option("--token-file", metavar="FILE", help="A bearer token for that scheduler.", show_default=False),
-]
-CaFileOption = Annotated[
-    str,
-    typer.Option("--ca-file", metavar="FILE", help="Certificates to trust it by, in PEM format.", show_default=False),
-]
-InsecureOption = Annotated[bool, typer.Option("--insecure-skip-tls-verify", help="Take any certificate of it.")]
 DebugOption = Annotated[bool, typer.Option("--debug", help="Show the traceback of a bug of this program.")]
 
 
@@ -119,7 +96,7 @@ def _root(
 
 @app.command(
     short_help="Run the scheduler.",
-    epilog=_examples(
+    epilog=examples(
         "graphsched run --kubeconfig ~/.kube/config",
         "graphsched run --config settings.yaml --log-format json",
         "graphsched run --port 0 --log-level debug",
@@ -176,7 +153,7 @@ def run(
 
 @app.command(
     short_help="Place pending pods, given as files; no cluster is asked.",
-    epilog=_examples(
+    epilog=examples(
         "kubectl get nodes,pods -A -o json | graphsched simulate -",
         "graphsched simulate nodes.yaml deployment.yaml --output json",
         "graphsched simulate --nodes nodes.csv --pods pods.csv --report report.html",
@@ -232,7 +209,7 @@ def simulate(
 
 @app.command(
     short_help="Answer requests on stdin, node by node: JSON lines in and out.",
-    epilog=_examples(
+    epilog=examples(
         'echo \'{"id": 1, "objects": [...], "pod": {...}}\' | graphsched evaluate',
     ),
 )
@@ -253,7 +230,7 @@ def evaluate() -> Call:
 
 @app.command(
     short_help="Why a pod is pending, or why it is on its node.",
-    epilog=_examples(
+    epilog=examples(
         "graphsched explain web-7d9f-x2x4q cluster.json",
         "kubectl port-forward deploy/graphsched 10260 & graphsched explain default/web-7d9f-x2x4q",
     ),
@@ -299,7 +276,7 @@ def explain(
 
 @app.command(
     short_help="How another scheduler's choices compare with ours.",
-    epilog=_examples(
+    epilog=examples(
         "graphsched run --mode shadow & graphsched shadow",
         "graphsched shadow --at-least 99 && echo ready for the cut-over",
     ),
@@ -342,7 +319,7 @@ def shadow(
 
 @app.command(
     short_help="Capture a cluster into a file to replay.",
-    epilog=_examples(
+    epilog=examples(
         "graphsched snapshot --output cluster.json && graphsched simulate cluster.json",
         "graphsched snapshot --from-scheduler --output cluster.dg && graphsched explain web-0 cluster.dg",
     ),
@@ -389,6 +366,9 @@ def snapshot(
         )
 
     return call
+
+
+app.add_typer(graph_cli.app, name="graph")
 
 
 def execute(arguments: Sequence[str]) -> int:

@@ -13,21 +13,18 @@ whoever made it: nobody else may read it unless told so.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import datetime as dt
 import os
-import pathlib
 import re
 import sys
-import tempfile
 import typing
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 
 import msgspec
 
 import graphsched
-from graphsched.app import asking, terminal
+from graphsched.app import asking, targets, terminal
 from graphsched.base.kit import clock
 from graphsched.base.kube import client as clients, config, credentials, lists, nodes
 from graphsched.base.values import errors, keys
@@ -191,7 +188,7 @@ def _from_scheduler(options: Options) -> str:
     found = captures.decode(data)
     if isinstance(found, delta.Refused):
         raise errors.ClusterError(f"{server.url}: not a graph that this version reads: {found.detail}")
-    with _target(options.output) as write:
+    with targets.whole(options.output) as write:
         write(data)
     counts = Counter(map(keys.kind_of, found.patch.vertices)) + Counter(edge.kind for edge in found.patch.edges)
     parts = [
@@ -206,7 +203,7 @@ def _from_cluster(options: Options) -> str:
     """Write the objects of a cluster; returns what was written."""
     request = config.find(kubeconfig=options.kubeconfig, context=options.context, environ=os.environ)
     counts: Counter[str] = Counter()
-    with _target(options.output) as write:
+    with targets.whole(options.output) as write:
 
         def put(body: _Object) -> None:
             counts[body["kind"]] += 1
@@ -303,23 +300,3 @@ def _status(status: _Object) -> _Object:
 
 def _only(mapping: _Object | None, fields: frozenset[str]) -> _Object:
     return {key: value for key, value in (mapping or {}).items() if key in fields}
-
-
-@contextlib.contextmanager
-def _target(output: str) -> Iterator[Callable[[bytes], object]]:
-    """Where to write: stdout, or a file that is there whole or not at all."""
-    if output == "-":
-        yield sys.stdout.buffer.write
-        return
-    path = pathlib.Path(output)
-    try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-            try:
-                yield file.write
-                file.close()
-                pathlib.Path(file.name).replace(path)
-            except BaseException:
-                pathlib.Path(file.name).unlink(missing_ok=True)
-                raise
-    except OSError as error:
-        raise errors.InputError(output, problem=f"can not be written: {error.strerror}") from error

@@ -43,13 +43,16 @@ def line(text: str = "") -> None:
 
 def data(value: object, output: Output) -> None:
     """Write a value as JSON or YAML, keys in the order of their fields."""
+    sys.stdout.write(encoded(value, output))
+
+
+def encoded(value: object, output: Output) -> str:
+    """A value as YAML, or else as JSON, keys in the order of their fields."""
     if output is Output.YAML:
         import yaml
 
-        text = yaml.safe_dump(msgspec.to_builtins(value), sort_keys=False, allow_unicode=True, width=_YAML_WIDTH)
-        sys.stdout.write(text)
-        return
-    sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
+        return yaml.safe_dump(msgspec.to_builtins(value), sort_keys=False, allow_unicode=True, width=_YAML_WIDTH)
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
 
 
 def table(columns: list[tuple[str, str]], rows: list[list[str]], *, indent: int = 2) -> None:

@@ -57,8 +57,8 @@ def decode(data: bytes) -> Capture | delta.Refused:
     return Capture(head.base_generation, patch)
 
 
-def read(path: str) -> state.ClusterState:
-    """The cluster in this file; the order of the pods is that in which the scheduler first saw them.
+def load(path: str) -> Capture:
+    """The graph in this file.
 
     Raises:
         InputError: The file can not be read, is too big, damaged, of a later version, or no whole graph.
@@ -66,6 +66,16 @@ def read(path: str) -> state.ClusterState:
     found = decode(documents.bytes_of(path, bytes_max=BYTES_MAX))
     if isinstance(found, delta.Refused):
         raise errors.InputError(path, problem=found.detail, remedy=_REMEDY)
+    return found
+
+
+def read(path: str) -> state.ClusterState:
+    """The cluster in this file; the order of the pods is that in which the scheduler first saw them.
+
+    Raises:
+        InputError: The file can not be read, is too big, damaged, of a later version, or no whole graph.
+    """
+    found = load(path)
     vertices = found.patch.vertices.values()
     return state.ClusterState(
         nodes=tuple(each for each in vertices if isinstance(each, nodes.Node)),

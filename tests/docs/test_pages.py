@@ -14,7 +14,17 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = sorted(
     [ROOT / "README.md", ROOT / "SECURITY.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").glob("*/README.md")]
 )
-COMMANDS = ("run", "simulate", "evaluate", "explain", "shadow", "snapshot")
+COMMANDS = (
+    "run",
+    "simulate",
+    "evaluate",
+    "explain",
+    "shadow",
+    "snapshot",
+    "graph export",
+    "graph path",
+    "graph stats",
+)
 
 
 def test_the_metrics_page_is_fresh() -> None:
@@ -30,7 +40,7 @@ def test_the_configuration_page_is_fresh() -> None:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_manual_names_every_option(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     """docs/cli.md has a section for each command with all its options, and none that does not exist."""
-    cli.execute([command, "--help"])
+    cli.execute([*command.split(), "--help"])
     options = set(re.findall(r"(--[a-z-]+)", capsys.readouterr().out.partition("Examples:")[0])) - {"--help"}
     text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
     section = re.search(rf"^## graphsched {command}$(.*?)(?=^## |\Z)", text, flags=re.MULTILINE | re.DOTALL)

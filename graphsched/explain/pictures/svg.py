@@ -37,11 +37,16 @@ def title(words: str) -> str:
     return element("title", html.escape(words))
 
 
-def picture(width: float, height: float, content: Iterable[str], *, label: str) -> str:
-    """A whole picture that scales with the page; `label` is what it shows, for those who can not see it."""
+def picture(width: float, height: float, content: Iterable[str], *, label: str, size: bool = False) -> str:
+    """A whole picture that scales with the page; `label` is what it shows, for those who can not see it.
+
+    With `size` it also says how large it is by itself, for a file of its own.
+    """
     return element(
         "svg",
         content,
+        width=width if size else None,
+        height=height if size else None,
         viewBox=f"0 0 {number(width)} {number(height)}",
         role="img",
         aria_label=label,

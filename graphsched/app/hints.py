@@ -284,6 +284,18 @@ def _counts_otherwise(spec: pods.Spec, hard: Sequence[pods.SpreadConstraint], pa
     return moved or matches(spec, before) != matches(spec, after)
 
 
+def _ways(news: tidings.News, _pod: pods.Pod, _room: Room | None) -> tidings.Event | None:
+    # Who its partners are is for the graph to say, which is not at hand. Pods that come can only limit ways further.
+    if news.ways:
+        return tidings.Event.WAYS
+    if news.removed:
+        return tidings.Event.NODE_GONE
+    seen = news.company
+    if seen.many or seen.departed:
+        return tidings.Event.OTHER_GONE
+    return tidings.Event.OTHER_RELABELLED if seen.relabelled else _candidates(news, _pod, None)
+
+
 def _candidates(news: tidings.News, _pod: pods.Pod, _room: Room | None) -> tidings.Event | None:
     # Which label makes a node a candidate is not at hand.
     return (
@@ -327,10 +339,11 @@ _HINTS: dict[str, Hint] = {
     names.GPU_DEVICES: _node_resources_fit,
     names.HEADROOM: _node_resources_fit,
     names.POOL: _candidates,
+    names.GRAPH_PATH: _ways,
     names.UNSUPPORTED: _unsupported,
 }
 
-COMPANY = frozenset({names.INTER_POD_AFFINITY, names.POD_TOPOLOGY_SPREAD})
+COMPANY = frozenset({names.INTER_POD_AFFINITY, names.POD_TOPOLOGY_SPREAD, names.GRAPH_PATH})
 """Plugins that look at other pods."""
 BY_KIND = frozenset(_HINTS)
 """Plugins whose refusal depends on nothing of the pod but its spec, its namespace and its labels."""

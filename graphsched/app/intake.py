@@ -30,6 +30,8 @@ _log = logging.getLogger(__name__)
 
 ROWS_A_TURN = 1000
 """At 5 to 10 µs a row this stays within the 10 ms that a turn may take."""
+_WAYS = frozenset({keys.Kind.PLACE, keys.Kind.GROUP, keys.Kind.SELECTION})
+"""Kinds of vertices, beside nodes and pods, that have a say in which ways a pod's partners are away."""
 BAD_ROWS_LOGGED = 10
 """Of one patch; a source that sends nothing but bad rows may not fill the disk."""
 
@@ -115,6 +117,7 @@ class Intake:
             # Sources of this very process need no other introduction than their first patch.
             store.streams.open(patch.stream.source, patch.stream.epoch)
         changes = self._changes(patch)
+        ways = self._moves_ways(patch)
         self._parts.strategy.foresee(changes)
         applied = store.apply(patch)
         if isinstance(applied, delta.Refused) and applied.reason == "invalid":
@@ -145,8 +148,19 @@ class Intake:
                 self._pod(before, None, now)
             elif isinstance(before, nodes.Node):
                 self._news.gone(before)
+            elif keys.kind_of(key) in _WAYS and before != after:
+                ways = True
             for onlooker in self._parts.onlookers:
                 _show(onlooker, before, after)
+        self._news.ways = self._news.ways or ways
+
+    def _moves_ways(self, patch: delta.Patch) -> bool:
+        """Whether the patch is about to change an edge of the physical layer."""
+        if not patch.edges and not patch.cut:
+            return False
+        edge = self._parts.store.edge
+        told = (each for each, value in patch.edges.items() if edge(each) != value)
+        return any(each.kind is not keys.EdgeKind.RUNS for each in (*told, *patch.cut))
 
     def _changes(self, patch: delta.Patch) -> list[strategies.Change]:
         """Each vertex that the patch touches, as it is and as it will be."""

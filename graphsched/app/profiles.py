@@ -45,6 +45,7 @@ _FILTERS = frozenset(
         names.POD_TOPOLOGY_SPREAD,
         names.INTER_POD_AFFINITY,
         names.NODE_DECLARED_FEATURES,
+        names.GRAPH_PATH,
     },
 )
 _ABSENT = frozenset(
@@ -61,8 +62,9 @@ _ABSENT = frozenset(
     },
 )
 """Plugins of the default profile whose part this version refuses or does elsewhere: naming them changes nothing."""
-_WEIGHTS = {**profile.DEFAULT_WEIGHTS, names.DYNAMIC_RESOURCES: 2}
-"""Of all that score in the default profile. DynamicResources never skips; without claims it gives every node 0."""
+_WEIGHTS = {**profile.DEFAULT_WEIGHTS, names.DYNAMIC_RESOURCES: 2, **profile.GRAPH_WEIGHTS}
+"""Of all that score in the default profile. DynamicResources never skips; without claims it gives every node 0. Ours do
+skip where a pod gives them no reason."""
 _POINTS = ("multiPoint", "preFilter", "filter", "preScore", "score")
 
 
@@ -133,8 +135,9 @@ def _with_plugins(settings: profile.Profile, plugins: _MAPPING, place: str) -> p
         for plugin in on:
             name = str(plugin.get("name", ""))
             _check_name(name, f"{here}.enabled")
-            if point in {"multiPoint", "score"} and name in _WEIGHTS:
-                weights[name] = _whole(plugin.get("weight") or _WEIGHTS[name], f"{here}.enabled.weight")
+            usual = {**_WEIGHTS, **profile.ON_REQUEST}
+            if point in {"multiPoint", "score"} and name in usual:
+                weights[name] = _whole(plugin.get("weight") or usual[name], f"{here}.enabled.weight")
             if point in {"multiPoint", "filter"}:
                 disabled.discard(name)
             narrows = narrows or (point in {"multiPoint", "preFilter"} and name == names.NODE_AFFINITY)
@@ -142,9 +145,17 @@ def _with_plugins(settings: profile.Profile, plugins: _MAPPING, place: str) -> p
 
 
 def _check_name(name: str, place: str, *, everything: bool = False) -> None:
-    if name in _FILTERS or name in _WEIGHTS or name in _ABSENT or (everything and name == "*"):
+    if (
+        name in _FILTERS
+        or name in _WEIGHTS
+        or name in profile.ON_REQUEST
+        or name in _ABSENT
+        or (everything and name == "*")
+    ):
         return
-    raise errors.InputError(place, problem=f'no plugin "{name}"', remedy="name one of the default profile")
+    raise errors.InputError(
+        place, problem=f'no plugin "{name}"', remedy="name one of the default profile, or one of ours"
+    )
 
 
 def _with_arguments(settings: profile.Profile, name: str, args: _MAPPING, place: str) -> profile.Profile:

@@ -22,6 +22,8 @@ from graphsched.decision.constraints import walk
 if typing.TYPE_CHECKING:
     from graphsched.app import settings as configuration
 
+SCORES = (*judging.DEFAULT_WEIGHTS, *judging.GRAPH_WEIGHTS, *judging.ON_REQUEST)
+"""Plugins whose weight can be set."""
 FILTERS = tuple(check.plugin for check in walk.IN_ORDER if check.plugin not in {names.POOL, names.HEADROOM})
 """Plugins whose filters can be switched off; pool and headroom have settings of their own."""
 
@@ -72,7 +74,7 @@ def check(settings: configuration.Settings, *, place: str) -> None:
             remedy=f"at least {queue.initial_backoff_seconds:g}, or 0 for no backoff",
         )
     for field, given, known in (
-        ("profile.weights", settings.profile.weights, tuple(judging.DEFAULT_WEIGHTS)),
+        ("profile.weights", settings.profile.weights, SCORES),
         ("profile.disabledFilters", settings.profile.disabled_filters, FILTERS),
     ):
         for plugin in given:

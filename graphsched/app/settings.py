@@ -293,7 +293,7 @@ class Settings(Group, frozen=True):
         mine = self.profile
         return judging.Profile(
             scheduler_name=self.scheduler_name,
-            weights={**judging.DEFAULT_WEIGHTS, **mine.weights},
+            weights={**judging.DEFAULT_WEIGHTS, **judging.GRAPH_WEIGHTS, **mine.weights},
             disabled=frozenset(mine.disabled_filters),
             allocation=tuple(sorted(mine.allocation.items())),
             balance=mine.balance,

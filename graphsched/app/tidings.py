@@ -37,6 +37,8 @@ class Event(enum.StrEnum):
     BACKOFF_OVER = "BackoffComplete"
     BACKOFF_SKIPPED = "PopFromBackoffQ"
     LEFTOVER = "UnschedulableTimeout"
+    WAYS = "GraphWaysChange"
+    """Ours: a link, a place, a group or a Service changed."""
     SIBLING = "SiblingScheduled"
     """Ours: another pod of the same kind was placed, so the next one is worth a try."""
 
@@ -59,6 +61,7 @@ class News(msgspec.Struct, gc=False):
         shrunk: Resources of which some bound pod now holds less.
         removed: Nodes that went.
         company: Pods that came, went or changed their labels.
+        ways: Whether a link, a place, a group or what selects pods changed.
     """
 
     added: list[NodePair] = msgspec.field(default_factory=list)
@@ -71,6 +74,7 @@ class News(msgspec.Struct, gc=False):
     shrunk: set[str] = msgspec.field(default_factory=set)
     removed: list[nodes.Node] = msgspec.field(default_factory=list)
     company: encounters.Encounters = msgspec.field(default_factory=encounters.Encounters)
+    ways: bool = False
     _nodes: tuple[str, ...] = ()
 
     @property
@@ -82,7 +86,7 @@ class News(msgspec.Struct, gc=False):
 
     def __bool__(self) -> bool:
         """Whether anything changed that a hint reads."""
-        return self.beyond_company or bool(self.company or self.removed)
+        return self.beyond_company or bool(self.company or self.removed or self.ways)
 
     @property
     def beyond_company(self) -> bool:
@@ -149,6 +153,7 @@ class News(msgspec.Struct, gc=False):
         self.shrunk.update(later.shrunk)
         self.removed.extend(later.removed)
         self.company.merge(later.company)
+        self.ways = self.ways or later.ways
         for pairs in (self.added, self.allocatable, self.labels, self.taints, self.features):
             # One more than the bound is as good as all of them.
             del pairs[PAIRS_MAX + 1 :]

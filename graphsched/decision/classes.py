@@ -22,7 +22,7 @@ import numpy.typing as npt
 from graphsched.base.values import pods
 from graphsched.decision import profile, trace
 from graphsched.decision.constraints import check, walk
-from graphsched.decision.scoring import company, scores
+from graphsched.decision.scoring import company, nearness, scores, taints
 from graphsched.graph import view
 
 RANK_SPAN = 1 << 24
@@ -253,6 +253,17 @@ def company_plugins(settings: profile.Profile) -> Sequence[company.Company]:
     return [each for each in every if settings.weights.get(each.plugin, 0)]
 
 
+def graph_plugins(settings: profile.Profile) -> Sequence[company.Company]:
+    """The score plugins that look at ways, and have a weight in this profile."""
+    every: tuple[company.Company, ...] = (
+        nearness.Distance(),
+        nearness.Peers(),
+        nearness.Bandwidth(),
+        nearness.Health(),
+    )
+    return [each for each in every if settings.weights.get(each.plugin, 0)]
+
+
 def score_plugins(settings: profile.Profile) -> Sequence[scores.Score]:
     """The score plugins that have a weight in this profile."""
     every: tuple[scores.Score, ...] = (
@@ -261,5 +272,6 @@ def score_plugins(settings: profile.Profile) -> Sequence[scores.Score]:
         scores.LeastAllocated(settings.allocation),
         scores.BalancedAllocation(settings.balance),
         scores.ImageLocality(),
+        taints.EdgeWeight(),
     )
     return [each for each in every if settings.weights.get(each.plugin, 0)]

@@ -12,7 +12,7 @@ import numpy as np
 
 from graphsched.base.values import pods, status
 from graphsched.decision import classes, context as contexts, names, profile, trace
-from graphsched.decision.constraints import check, identity, neighbours, spread, walk
+from graphsched.decision.constraints import check, identity, neighbours, paths, spread, walk
 from graphsched.decision.scoring import scores
 from graphsched.graph import view
 
@@ -38,6 +38,7 @@ class Decider:
         self._default_spread = profile.SYSTEM_SPREAD if given is None else given
         self._hard_by_default = any(constraint.hard for constraint in self._default_spread)
         self._companies = classes.company_plugins(self.settings)
+        self._graph_scores = classes.graph_plugins(self.settings)
 
     def decide(self, graph: view.View, pod: pods.Pod, context: contexts.Context = contexts.PLAIN) -> trace.Decision:
         """Choose a node, or say why there is none.
@@ -51,12 +52,12 @@ class Decider:
         if refused is not None:
             return _nowhere(graph, pod, _whole(graph, refused))
         found = self.classes.get(graph, pod.spec)
-        subject, crowded = self._subject(graph, pod), _with_nominated(graph, pod)
+        subject, crowded = self._subject(graph, pod, context), _with_nominated(graph, pod)
         allowed = self._narrowed(graph, pod, self._outside(graph, pod, subject, crowded))
         mask = found.mask if allowed is None else found.mask & allowed
         feasible = int(np.count_nonzero(mask))
         if not feasible:
-            return _nowhere(graph, pod, self._diagnose(graph, pod))
+            return _nowhere(graph, pod, self._diagnosis(graph, pod, self._attribute(graph, pod, context)))
         row = graph.columns.rows.get(pod.nominated, -1) if pod.nominated else -1
         unscored = feasible == 1 or (row >= 0 and bool(mask[row]))
         if not unscored:
@@ -143,6 +144,7 @@ class Decider:
             self._hard_by_default
             or bool(pod.spec.spread)
             or neighbours.concerns(graph, pod.spec, pod.namespace, pod.labels)
+            or paths.concerns(graph, pod.spec, pod.namespace, pod.labels)
         )
 
     def evaluate(self, graph: view.View, pod: pods.Pod, context: contexts.Context = contexts.PLAIN) -> trace.Evaluation:
@@ -186,6 +188,7 @@ class Decider:
         """Bool a row: what the checks outside the class allow; None when they allow every node."""
         spec = pod.spec
         concerned = bool(spec.spread) or neighbours.concerns(graph, spec, pod.namespace, pod.labels)
+        concerned = concerned or paths.concerns(graph, spec, pod.namespace, pod.labels)
         if not concerned and not crowded and not self._hard_by_default:
             return None
         concerned = concerned or bool(subject.default_spread)
@@ -217,6 +220,11 @@ class Decider:
             score = each.score(graph, subject, passed)
             if score is not None:
                 found[each.plugin] = score * self.settings.weights[each.plugin]
+        if subject.spec.graph is not None or graph.groups or graph.topology.links:
+            for each in self._graph_scores:
+                score = each.score(graph, subject, passed)
+                if score is not None:
+                    found[each.plugin] = score * self.settings.weights[each.plugin]
         return found
 
     def _diagnosis(self, graph: view.View, pod: pods.Pod, attributed: walk.Attributed) -> trace.Diagnosis:
@@ -234,11 +242,10 @@ class Decider:
             helpful=bool((attributed.codes == status.Code.UNSCHEDULABLE).any()),
         )
 
-    def _diagnose(self, graph: view.View, pod: pods.Pod) -> trace.Diagnosis:
-        return self._diagnosis(graph, pod, self._attribute(graph, pod))
-
-    def _attribute(self, graph: view.View, pod: pods.Pod) -> walk.Attributed:
-        subject, checks = self._subject(graph, pod), self._running(graph, pod)
+    def _attribute(
+        self, graph: view.View, pod: pods.Pod, context: contexts.Context = contexts.PLAIN
+    ) -> walk.Attributed:
+        subject, checks = self._subject(graph, pod, context), self._running(graph, pod)
         crowded = _with_nominated(graph, pod)
         pinned = _pinned(pod.spec, self.settings)
         if pinned:
@@ -272,7 +279,7 @@ class Decider:
         reason = f'running PreScore plugin "{names.NODE_AFFINITY}": a preferred node affinity term can not be parsed'
         return status.Status(status.Code.ERROR, (reason,), names.NODE_AFFINITY)
 
-    def _subject(self, graph: view.View, pod: pods.Pod) -> check.Subject:
+    def _subject(self, graph: view.View, pod: pods.Pod, context: contexts.Context = contexts.PLAIN) -> check.Subject:
         joined = classes.subject_of(pod.spec, self.settings)
         by_default = spread.by_default(graph, self._default_spread, pod)
         return msgspec.structs.replace(
@@ -281,12 +288,15 @@ class Decider:
             labels=pod.labels,
             default_spread=by_default,
             keys_optional=bool(by_default) and self.settings.default_spread is None,
+            expired=context.expired,
         )
 
     def _running(self, graph: view.View, pod: pods.Pod) -> list[check.Check]:
         """The checks less those that nothing in the graph gives a reason to run."""
         concerned = neighbours.concerns(graph, pod.spec, pod.namespace, pod.labels)
-        return [each for each in self._enabled() if concerned or each.plugin != names.INTER_POD_AFFINITY]
+        limited = paths.concerns(graph, pod.spec, pod.namespace, pod.labels)
+        idle = {names.INTER_POD_AFFINITY: not concerned, names.GRAPH_PATH: not limited}
+        return [each for each in self._enabled() if not idle.get(each.plugin)]
 
     def _enabled(self) -> list[check.Check]:
         return [each for each in walk.IN_ORDER if each.plugin not in self.settings.disabled]
@@ -336,6 +346,9 @@ def prefilter(pod: pods.Pod, settings: profile.Profile) -> status.Status | None:
     if missing:
         reasons = tuple(f"graph-scheduler does not support {what} yet" for what in missing)
         return status.Status(status.Code.UNRESOLVABLE, reasons, names.UNSUPPORTED)
+    wanted = pod.spec.graph
+    if wanted is not None and wanted.problem:
+        return status.Status(status.Code.UNRESOLVABLE, (wanted.problem,), names.UNSUPPORTED)
     pinned = _pinned(pod.spec, settings)
     if pinned is not None and not pinned:
         return status.Status(status.Code.UNRESOLVABLE, ("pod affinity terms conflict",), names.NODE_AFFINITY)

@@ -21,6 +21,17 @@ DEFAULT_WEIGHTS: dict[str, int] = {
     names.IMAGE_LOCALITY: 1,
 }
 
+GRAPH_WEIGHTS: dict[str, int] = {
+    names.GRAPH_DISTANCE: 10,
+    names.GRAPH_PEERS: 5,
+    names.GRAPH_HEALTH: 5,
+}
+"""Scores of our own. They skip unless a pod, its group or a link gives them a reason. A difference of one hop is worth
+ten points, as is a tenth of the room on a node."""
+
+ON_REQUEST: dict[str, int] = {names.GRAPH_BANDWIDTH: 1, names.GRAPH_TAINTS: 1}
+"""Scores that count only where a profile enables them, with the weight they have where it gives none."""
+
 SYSTEM_SPREAD = (
     pods.SpreadConstraint(max_skew=3, topology_key="kubernetes.io/hostname", hard=False, selector=None),
     pods.SpreadConstraint(max_skew=5, topology_key="topology.kubernetes.io/zone", hard=False, selector=None),
@@ -55,7 +66,7 @@ class Profile(msgspec.Struct, frozen=True, gc=False):
     """
 
     scheduler_name: str = "graph-scheduler"
-    weights: dict[str, int] = msgspec.field(default_factory=lambda: dict(DEFAULT_WEIGHTS))
+    weights: dict[str, int] = msgspec.field(default_factory=lambda: {**DEFAULT_WEIGHTS, **GRAPH_WEIGHTS})
     disabled: frozenset[str] = frozenset()
     narrows: bool | None = None
     allocation: ResourceWeights = ((nodes.CPU, 1), (nodes.MEMORY, 1))

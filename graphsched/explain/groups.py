@@ -84,6 +84,9 @@ def label(graph: view.View, pod: pods.Pod, name: str, refusal: status.Status, ot
             return f"without {wording.both(missing)} (feature)"
         case names.POOL:
             return refusal.reasons[0].removeprefix("node(s) were ")
+        case names.GRAPH_PATH:
+            reason = refusal.reasons[0].removeprefix("node(s) were ")
+            return reason.replace("node(s) had ", "with ")
         case names.HEADROOM:
             return f"full up to the headroom ({', '.join(_full_of(refusal))})"
     return ", ".join(refusal.reasons)

@@ -25,6 +25,7 @@ def lines(explanation: why.Explanation, *, verbose: bool = False) -> Iterator[st
     yield explanation.headline
     if explanation.candidates:
         yield from _table(explanation)
+    yield from _ways(explanation, verbose=verbose)
     for avoided in explanation.avoided[:_AVOIDED_SHOWN]:
         yield (
             f"  Avoided for a while: {avoided.node}, whose kubelet turned a pod away "
@@ -62,6 +63,15 @@ def _table(explanation: why.Explanation) -> Iterator[str]:
     for plugin, title in titles:
         yield row(title, [str(candidate.scores.get(plugin, "–")) for candidate in candidates])
     yield row("total", [str(candidate.total) for candidate in candidates])
+
+
+def _ways(explanation: why.Explanation, *, verbose: bool) -> Iterator[str]:
+    """The ways from the node; `verbose` adds those of the runners-up."""
+    for way in explanation.ways:
+        if way.node == explanation.node:
+            yield f"  To {way}"
+        elif verbose:
+            yield f"    from {way.node} to {way}"
 
 
 def _groups(explanation: why.Explanation, *, verbose: bool) -> Iterator[str]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from graphsched.base.values import nodes, pods, status
 from graphsched.decision import context as contexts, cycle, names, profile, trace
-from graphsched.explain import company, groups, remedies, wording
+from graphsched.explain import company, groups, remedies, ways, wording
 from graphsched.graph import occupancy, view
 
 PLUGIN_TITLES = {
@@ -28,6 +28,11 @@ PLUGIN_TITLES = {
     names.INTER_POD_AFFINITY: "company of other pods",
     names.POD_TOPOLOGY_SPREAD: "evenness of spread",
     names.REJECTIONS: "pods turned away of late",
+    names.GRAPH_DISTANCE: "near what it asks for",
+    names.GRAPH_PEERS: "near its partners",
+    names.GRAPH_BANDWIDTH: "bandwidth to partners",
+    names.GRAPH_HEALTH: "links in health",
+    names.GRAPH_TAINTS: "weight of its tolerations",
 }
 
 _JOINING, _GROWING = "a node joining", "a node joining or growing"
@@ -44,6 +49,7 @@ _WAKES = {
     names.NODE_DECLARED_FEATURES: ("a node declaring the feature",),
     names.HEADROOM: ("a pod leaving a node it may run on", _GROWING),
     names.POOL: ("a node joining the pool",),
+    names.GRAPH_PATH: ("a link getting better or known", "a partner of it leaving", _JOINING),
 }
 
 
@@ -117,6 +123,7 @@ class Explanation(msgspec.Struct, frozen=True, gc=False):
         wakes_on: What makes it worth another try.
         waiting: From the live queue, where there is one.
         avoided: Nodes that look worse for a while, where a live scheduler is asked.
+        ways: From each of the candidates to what the pod wants to be near and to its partners.
     """
 
     pod: str
@@ -132,6 +139,7 @@ class Explanation(msgspec.Struct, frozen=True, gc=False):
     wakes_on: tuple[str, ...] = ()
     waiting: Waiting | None = None
     avoided: tuple[Avoided, ...] = ()
+    ways: tuple[ways.Way, ...] = ()
 
 
 def explain(
@@ -184,11 +192,22 @@ def explain(
     )
     if advised is not None:
         return _advised(base, beneath, subject, evaluation, decider.settings, advised)
-    if placement:
-        return _placed(base, beneath, subject, evaluation, ranked, decider.settings)
-    if ranked:
-        return _fits(base, subject, ranked)
+    if placement or ranked:
+        placed = (
+            _placed(base, beneath, subject, evaluation, ranked, decider.settings)
+            if placement
+            else _fits(base, subject, ranked)
+        )
+        return _with_ways(placed, beneath, subject, context)
     return _pending(base, beneath, subject, evaluation, decider.settings)
+
+
+def _with_ways(found: Explanation, graph: view.View, pod: pods.Pod, context: contexts.Context) -> Explanation:
+    """With the ways from the node it has or gets, and from the runners-up."""
+    told = [found.node, *(candidate.node for candidate in found.candidates if candidate.node != found.node)]
+    known = [name for name in told if name in graph.columns.rows]
+    every = tuple(way for name in known for way in ways.of_node(graph, pod, name, now=context.now))
+    return msgspec.structs.replace(found, ways=every) if every else found
 
 
 def _gated(graph: view.View, pod: pods.Pod, waiting: Waiting | None) -> Explanation:

@@ -104,6 +104,7 @@ class Arcs:
         self.numbering = 0
         self._topology = topology
         self._followed = -1
+        self._origins: tuple[Intp, npt.NDArray[np.bool_]] | None = None
         self._clear()
 
     def follow(self) -> None:
@@ -176,6 +177,36 @@ class Arcs:
         table = np.array([change.before for change in changes], np.float64).reshape(len(changes), 4).T
         return _link_costs(metric, table, self.sick_below)
 
+    def knows(self, metric: Metric) -> bool:
+        """Whether any link says something in this metric."""
+        return bool(np.isfinite(self.costs(metric).link).any())
+
+    def origins(self) -> tuple[Intp, npt.NDArray[np.bool_]]:
+        """For each vertex the one from which searches for it may begin, and whether that holds it.
+
+        What no link touches, what holds nothing and hangs in one place alone is as far from all else as that place.
+        """
+        known = self._origins
+        if known is None:
+            holders = self.holders
+            touched = np.diff(self.by_head.start) + np.diff(self.by_tail.start) + np.diff(self.contents.start)
+            inside: npt.NDArray[np.bool_] = (touched == 0) & (np.diff(holders.start) == 1)
+            origin = np.arange(self.capacity, dtype=np.intp)
+            origin[inside] = holders.other[holders.start[:-1][inside]]
+            known = origin, inside
+            self._origins = known
+        return known
+
+    def ailing(self) -> npt.NDArray[np.bool_]:
+        """Bool a vertex: links touch it, and all of them are sick."""
+        links = np.flatnonzero(self._kind == _LINK)
+        ends = self._ends[:, links].ravel()
+        sick = np.tile(self._known[2, links] < self.sick_below, 2)
+        every = np.bincount(ends, minlength=self.capacity)
+        found: npt.NDArray[np.bool_] = every > 0
+        found &= np.bincount(ends, weights=sick, minlength=self.capacity) == every
+        return found
+
     # ── following ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _clear(self) -> None:
@@ -189,6 +220,7 @@ class Arcs:
         self._known: Float = np.full((4, 0), np.nan)
         self._changes: collections.deque[Change] = collections.deque(maxlen=CHANGES_MAX)
         self._orders: dict[str, Sorted] = {}
+        self._origins = None
         self._costs: dict[Metric, Costs] = {}
 
     def _read_afresh(self) -> None:
@@ -253,7 +285,7 @@ class Arcs:
                 grown = len(self.keys) // 4 + 16
                 self._free_numbers = list(range(len(self.keys) + grown - 1, len(self.keys) - 1, -1))
                 self.keys.extend([keys.VertexKey("")] * grown)
-                self._orders.clear()
+                self._rearranged()
             number = self.index[key] = self._free_numbers.pop()
             self.keys[number] = key
             self.numbering += 1
@@ -278,7 +310,11 @@ class Arcs:
         self.moment += 1
         self._costs.clear()
         if moved:
-            self._orders.clear()
+            self._rearranged()
+
+    def _rearranged(self) -> None:
+        self._orders.clear()
+        self._origins = None
 
     # ── derived ────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -50,12 +50,14 @@ class Search:
     Attributes:
         metric: The metric.
         goal: Vertex number of the goal.
-        done: Whether the search has come to its end.
+        inside: Whether the goal is not that vertex itself but something inside, which no link touches and nothing else
+            holds: then what else is inside is not near.
     """
 
-    def __init__(self, network: arcs.Arcs, metric: arcs.Metric, goal: int) -> None:
+    def __init__(self, network: arcs.Arcs, metric: arcs.Metric, goal: int, *, inside: bool = False) -> None:
         self.metric = metric
         self.goal = goal
+        self.inside = inside and metric is not arcs.Metric.HOPS
         self._network = network
         self._moment = network.moment
         self._layers = 1 if metric is arcs.Metric.HOPS else 3
@@ -63,9 +65,9 @@ class Search:
         size = self._size = network.capacity
         self._start = -np.inf if self._widest else 0.0
         self._best: Float = np.full(self._layers * size, np.inf)
-        self._best[goal] = self._start
+        self._best[self._first] = self._start
         self._closed = self._closure()
-        self._frontier: Intp = np.array([goal], np.intp)
+        self._frontier: Intp = np.array([self._first], np.intp)
 
     @property
     def done(self) -> bool:
@@ -81,6 +83,11 @@ class Search:
     def states(self) -> Float:
         """A copy of the distances by state, shape (layers, vertices)."""
         return self._best.reshape(self._layers, self._size).copy()
+
+    @property
+    def _first(self) -> int:
+        """The state in which the search begins."""
+        return self.goal + (_CLIMBED * self._size if self.inside else 0)
 
     def vertices(self) -> Float:
         """Distance by vertex number, infinite where no way is known; widths are negative."""
@@ -167,7 +174,7 @@ class Search:
             frontier = np.unique(above[~roof[above]])
             roof[frontier] = True
         closed[: self._size] = closed[2 * self._size :] = roof
-        closed[self.goal] = False
+        closed[self.goal] = self.inside
         return closed
 
     # ── the way itself ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -202,8 +209,8 @@ class Search:
     def _levels(self, start: int) -> Intp:
         """Edges of the shortest ways by state, -1 where there is none, as far as is needed to see one from `start`."""
         level = np.full(len(self._best), -1, np.intp)
-        level[self.goal] = 0
-        frontier = np.array([self.goal], np.intp)
+        level[self._first] = 0
+        frontier = np.array([self._first], np.intp)
         wanted = start + np.arange(self._layers) * self._size
         wanted = wanted[self._best[wanted] == self._best[wanted].min()]
         while len(frontier) and (level[wanted] < 0).all():
@@ -275,7 +282,7 @@ class Search:
         allowed = [layer for layer in layers if layer < self._layers]
         nearest = by_layer[allowed][:, source].min(axis=0)
         values = np.maximum(nearest, before) if self._widest else nearest + before
-        tight: Mask = (values == self._best[state]) & (values < np.inf) & (state != self.goal)
+        tight: Mask = (values == self._best[state]) & (values < np.inf) & (state != self._first)
         return tight
 
     def _forget(self, seeds: Intp, lost: Mask) -> None:
@@ -284,7 +291,7 @@ class Search:
         frontier = seeds
         while len(frontier):
             targets, values = self._reached(frontier)
-            hanging = (values == self._best[targets]) & (values < np.inf) & ~lost[targets] & (targets != self.goal)
+            hanging = (values == self._best[targets]) & (values < np.inf) & ~lost[targets] & (targets != self._first)
             frontier = np.unique(targets[hanging])
             lost[frontier] = True
 

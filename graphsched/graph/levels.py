@@ -136,6 +136,16 @@ def place(node_labels: labels.Labels) -> Place:
     return Place(tuple(domains), tuple(parents))
 
 
+def escaped(value: str) -> str:
+    """A label's value as it stands in the path of a domain."""
+    return value.translate(_ESCAPES)
+
+
+def innermost(path: str) -> str:
+    """The value of a domain's own label, escaped, out of its path."""
+    return path.rpartition(":")[2].rpartition("/")[2]
+
+
 def _chain(
     family: tuple[Level, ...], values: dict[str, str], *, prefix: str, parent: keys.VertexKey | None
 ) -> tuple[list[Domain], str]:
@@ -147,7 +157,7 @@ def _chain(
     path = known = ""
     for level in family:
         label = next((label for label in level if label in values), None)
-        value = "" if label is None else values[label].translate(_ESCAPES)
+        value = "" if label is None else escaped(values[label])
         path = f"{path}/{value}" if path else value
         if label is not None:
             known = path

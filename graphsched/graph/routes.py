@@ -2,7 +2,7 @@
 
 `Routes` asks `distances` for a vector once for each goal and metric, keeps it, and has it repaired when links change,
 so that a decision reads vectors and nothing else. What counts as a way is told there. A node that no link touches is as
-far from everything as what holds it (`origin`), so the nodes of a rack can share one search.
+far from all else as what holds it, so the nodes of a rack share one search (`origins`).
 
 Unknown is neither near nor far: a node from which no way is known has -1 hops, NaN milliseconds, NaN megabits.
 
@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsched.base.values import keys, relations
-from graphsched.graph import arcs, columns, distances, topology
+from graphsched.graph import arcs, columns, distances, levels, topology
 
 Metric = arcs.Metric
 SICK_BELOW = 0.2
@@ -30,6 +30,8 @@ that is taken."""
 BYTES_MAX = 64 << 20
 """What is kept of vectors: some 200 goals at 10,000 nodes; the one asked for longest ago makes room."""
 
+_Origin = tuple[int, bool]
+"""Vertex number from which a search begins, and whether its goal is inside."""
 Hops = npt.NDArray[np.int32]
 Amounts = npt.NDArray[np.float64]
 
@@ -96,7 +98,11 @@ class Routes:
         self._nodes = nodes
         self._bytes_max = bytes_max
         self._bytes = 0
-        self._kept: collections.OrderedDict[tuple[Metric, keys.VertexKey], _Kept] = collections.OrderedDict()
+        self._kept: collections.OrderedDict[tuple[Metric, _Origin], _Kept] = collections.OrderedDict()
+        self._ailing: npt.NDArray[np.bool_] | None = None
+        self._ailing_as_of: object = None
+        self._named: dict[tuple[str, str], tuple[keys.VertexKey, ...]] = {}
+        self._named_as_of = -1
         self._of_row: npt.NDArray[np.intp] = np.zeros(0, np.intp)
         self._rows_as_of = (-1, -1)
 
@@ -132,24 +138,67 @@ class Routes:
         What was done is kept, and the next call goes on from there.
         """
         self._arcs.follow()
-        return all(
-            self._search(metric, source, expired) is not None for source in sources if source in self._arcs.index
-        )
+        index = self._arcs.index
+        origins = [self._origin(index[source]) for source in sources if source in index]
+        return all(self._search(metric, origin, expired) is not None for origin in origins)
 
-    def origin(self, source: keys.VertexKey) -> keys.VertexKey:
-        """The vertex whose vector that of `source` is, but for `source` itself.
+    def knows(self, metric: Metric) -> bool:
+        """Whether any link says something in this metric."""
+        self._arcs.follow()
+        return self._arcs.knows(metric)
 
-        A node that no link touches and that hangs under one place alone is as far from all else as that place.
+    def origins(self) -> npt.NDArray[np.intp]:
+        """A number a row, equal for nodes that share their vectors but for their own entries; -1 for a free row.
+
+        Good until the next change, for `prepared` and `to_origin`.
         """
         self._arcs.follow()
-        number = self._arcs.index.get(source)
-        if number is None or keys.kind_of(source) != keys.Kind.NODE:
-            return source
-        network = self._arcs
-        for order, most in ((network.by_head, 0), (network.by_tail, 0), (network.contents, 0), (network.holders, 1)):
-            if int(order.start[number + 1] - order.start[number]) != most:
-                return source
-        return network.keys[int(network.holders.other[network.holders.start[number]])]
+        of_row = self._rows()
+        origin, inside = self._arcs.origins()
+        return np.append(2 * origin + inside, -1)[of_row]
+
+    def prepared(self, metric: Metric, origin: int, expired: distances.Expired) -> bool:
+        """`prepare` for one of `origins`."""
+        return self._search(metric, (origin // 2, bool(origin % 2)), expired) is not None
+
+    def to_origin(self, metric: Metric, origin: int) -> Amounts:
+        """Distances of each node to those that share this origin, a row, NaN where not known.
+
+        The own entries of those nodes are not right where there are several of them.
+        """
+        found = self._vector(metric, (origin // 2, bool(origin % 2)))
+        if metric is not Metric.HOPS:
+            return found
+        return np.where(found < 0, np.nan, found + origin % 2)
+
+    def ailing(self) -> npt.NDArray[np.bool_] | None:
+        """Bool a row: links touch the node, and all of them are sick; None where there is no such node."""
+        self._arcs.follow()
+        rows = self._rows()
+        as_of = self._arcs.moment, self._rows_as_of
+        if as_of != self._ailing_as_of:
+            found = np.append(self._arcs.ailing(), False)[rows]
+            self._ailing, self._ailing_as_of = (found if found.any() else None), as_of
+        return self._ailing
+
+    def resolve(self, target: keys.VertexKey) -> tuple[keys.VertexKey, ...]:
+        """The vertices that somebody means by this key, sorted: itself, or the domains whose label has that value.
+
+        The key of a domain names all that holds it, which nobody who asks to be near zone `a` has to know.
+        """
+        self._arcs.follow()
+        if target in self._arcs.index or keys.kind_of(target) != keys.Kind.DOMAIN:
+            return (target,) if target in self._arcs.index else ()
+        if self._named_as_of != self._arcs.numbering:
+            named: dict[tuple[str, str], list[keys.VertexKey]] = {}
+            for key in self._arcs.index:
+                if keys.kind_of(key) == keys.Kind.DOMAIN:
+                    label, _, path = keys.name_of(key).partition("=")
+                    named.setdefault((label, levels.innermost(path)), []).append(key)
+            self._named = {name: tuple(sorted(found)) for name, found in named.items()}
+            self._named_as_of = self._arcs.numbering
+        label, _, value = keys.name_of(target).partition("=")
+        return self._named.get((label, levels.escaped(value)), ())
 
     def route(self, start: keys.VertexKey, goal: keys.VertexKey, metric: Metric) -> Route | None:
         """A shortest way, of those with the fewest edges and then the first by the keys of its vertices.
@@ -160,7 +209,7 @@ class Routes:
         index = self._arcs.index
         if start not in index or goal not in index:
             return None
-        search = self._search(metric, goal, distances.never)
+        search = self._search(metric, (index[goal], False), distances.never)
         strides = search.way(index[start]) if search is not None else None
         return None if strides is None else self._told(strides)
 
@@ -169,26 +218,42 @@ class Routes:
     def _found(self, metric: Metric, source: keys.VertexKey) -> Amounts:
         """The vector, of the rows of the nodes, as users read it."""
         self._arcs.follow()
-        rows = self._rows()
-        if source not in self._arcs.index:
-            return np.full(len(rows), -1.0 if metric is Metric.HOPS else np.nan)
-        search = self._search(metric, source, distances.never)
-        assert search is not None  # noqa: S101  without a deadline every search ends
-        return self._kept[metric, source].vector(rows, self._rows_as_of)
+        number = self._arcs.index.get(source)
+        unknown = -1.0 if metric is Metric.HOPS else np.nan
+        if number is None:
+            return np.full(len(self._rows()), unknown)
+        origin = self._origin(number)
+        found = self._vector(metric, origin)
+        if origin[1]:
+            # What shares the search is as far from all else, but not from itself.
+            found = np.where(found < 0, found, found + 1) if metric is Metric.HOPS else found.copy()
+            found[self._rows() == number] = np.inf if metric is Metric.BANDWIDTH else 0.0
+            found.flags.writeable = False
+        return found
 
-    def _search(self, metric: Metric, source: keys.VertexKey, expired: distances.Expired) -> distances.Search | None:
-        """The finished search for this goal, as of now; None where it was not finished in time."""
-        held = self._kept.get((metric, source))
-        goal = self._arcs.index[source]
+    def _origin(self, number: int) -> _Origin:
+        """Where a search for this vertex begins."""
+        origin, inside = self._arcs.origins()
+        return int(origin[number]), bool(inside[number])
+
+    def _vector(self, metric: Metric, origin: _Origin) -> Amounts:
+        search = self._search(metric, origin, distances.never)
+        assert search is not None  # noqa: S101  without a deadline every search ends
+        return self._kept[metric, origin].vector(self._rows(), self._rows_as_of)
+
+    def _search(self, metric: Metric, origin: _Origin, expired: distances.Expired) -> distances.Search | None:
+        """The finished search from there, as of now; None where it was not finished in time."""
+        name = metric, origin
+        held = self._kept.get(name)
         moment = self._arcs.moment
-        if held is not None and held.search.goal == goal and held.search.bring_up_to_date():
+        if held is not None and held.search.bring_up_to_date():
             self.statistics.hits += held.moment == moment
             self.statistics.repairs += held.moment != moment
-            self._kept.move_to_end((metric, source))
+            self._kept.move_to_end(name)
         else:
             self.statistics.searches += 1
-            self._drop((metric, source))
-            held = self._kept[metric, source] = _Kept(distances.Search(self._arcs, metric, goal))
+            self._drop(name)
+            held = self._kept[name] = _Kept(distances.Search(self._arcs, metric, origin[0], inside=origin[1]))
         held.touch(moment)
         done = held.search.advance(expired)
         self._bytes += held.resized()
@@ -197,7 +262,7 @@ class Routes:
             self._drop(next(iter(self._kept)))
         return held.search if done else None
 
-    def _drop(self, name: tuple[Metric, keys.VertexKey]) -> None:
+    def _drop(self, name: tuple[Metric, _Origin]) -> None:
         held = self._kept.pop(name, None)
         if held is not None:
             self._bytes -= held.size

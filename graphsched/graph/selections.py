@@ -61,6 +61,10 @@ class Selections:
             self._answers[asked] = self._joined(namespace, pod_labels, owner)
         return self._answers[asked]
 
+    def service(self, namespace: str, name: str) -> labels.Selector | None:
+        """The selector of this Service; None where there is no such Service, or it selects nothing."""
+        return self._services.get(namespace, {}).get(keys.selection_key(selections.SERVICE, namespace, name))
+
     def content(self) -> tuple[dict[str, dict[keys.VertexKey, labels.Selector]], dict[str, selections.Selection]]:
         """Services by namespace and controllers by key; not to be changed."""
         return self._services, self._controllers

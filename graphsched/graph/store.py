@@ -16,7 +16,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from graphsched.base.values import keys, nodes, places, pods, relations, selections as values
+from graphsched.base.values import groups, keys, nodes, places, pods, relations, selections as values
 from graphsched.graph import (
     admission,
     attributes,
@@ -27,6 +27,7 @@ from graphsched.graph import (
     interest,
     matchers,
     occupancy,
+    partners,
     routes,
     selections,
     streams,
@@ -48,8 +49,8 @@ class Store:
 
     Attributes:
         generation: Counts up with every patch that was applied.
-        columns, attributes, ports, images, devices, topology, routes, matchers, crowd, selections: See their modules;
-            read them through a view.
+        columns, attributes, ports, images, devices, topology, routes, matchers, crowd, selections, groups: See
+            their modules; read them through a view.
         nominated: Node name → pods that are not placed and were nominated to it.
     """
 
@@ -65,6 +66,7 @@ class Store:
         self.matchers = matchers.MatcherIndex()
         self.streams = streams.StreamTable()
         self.selections = selections.Selections()
+        self.groups = partners.Groups()
         self.crowd = crowd.Crowd(self.matchers, interest.Interest(self.matchers))
         self.nominated: dict[str, dict[keys.VertexKey, pods.Pod]] = {}
         self._vertices: dict[keys.VertexKey, delta.Vertex] = {}
@@ -260,6 +262,8 @@ class Store:
             self.matchers.set_namespace(sample.name, None if vertex is None else sample.labels)
         elif isinstance(sample, values.Selection) and before != vertex:
             self.selections.set(key, vertex if isinstance(vertex, values.Selection) else None)
+        elif isinstance(sample, groups.Group) and before != vertex:
+            self.groups.set(key, vertex if isinstance(vertex, groups.Group) else None)
         elif isinstance(sample, places.Place):
             if vertex is None:
                 self.topology.remove_place(key)

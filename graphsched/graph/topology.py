@@ -34,6 +34,7 @@ class Topology:
 
     Attributes:
         version: Counts up with every change.
+        links: How many links are patched in, whether their ends are there or not.
         moment: Counts up with every vertex and every edge that comes, goes or changes; see `touched`.
     """
 
@@ -47,6 +48,7 @@ class Topology:
         self._ties_at: dict[keys.VertexKey, set[keys.EdgeID]] = {}
         self._touched: collections.deque[keys.VertexKey | keys.EdgeID] = collections.deque(maxlen=TOUCHED_MAX)
         self.version = 0
+        self.links = 0
         self.moment = 0
 
     def set_node(self, name: str, node_labels: labels.Labels) -> bool:
@@ -104,6 +106,7 @@ class Topology:
     def set_tie(self, tie: keys.EdgeID, value: Tie) -> None:
         """Add or replace a tie; either end may be unknown so far."""
         self.version += 1
+        self.links += tie not in self._ties and tie.kind is keys.EdgeKind.LINK
         self._ties[tie] = value
         for end in tie[:2]:
             self._ties_at.setdefault(end, set()).add(tie)
@@ -119,6 +122,7 @@ class Topology:
         if self._ties.pop(tie, None) is None:
             return False
         self.version += 1
+        self.links -= tie.kind is keys.EdgeKind.LINK
         for end in {tie.source, tie.target}:
             self._ties_at[end].discard(tie)
             if not self._ties_at[end]:

@@ -11,7 +11,7 @@ import typing
 from collections.abc import Iterable
 
 from graphsched.base.values import errors, keys, nodes, pods
-from graphsched.graph import attributes, columns, crowd, matchers, occupancy, routes, selections, topology
+from graphsched.graph import attributes, columns, crowd, matchers, occupancy, partners, routes, selections, topology
 
 if typing.TYPE_CHECKING:
     from graphsched.graph.store import Placement, Store
@@ -101,6 +101,12 @@ class View:
         """Selectors of Services and controllers."""
         self.check()
         return self._store.selections
+
+    @property
+    def groups(self) -> partners.Groups:
+        """Groups of workloads that exchange data."""
+        self.check()
+        return self._store.groups
 
     @property
     def nominated(self) -> dict[str, dict[keys.VertexKey, pods.Pod]]:

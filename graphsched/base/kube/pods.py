@@ -15,7 +15,7 @@ import typing
 
 import msgspec
 
-from graphsched.base.kube import budgets, complaints, interning, requests, selections, selectors, wire
+from graphsched.base.kube import budgets, complaints, demands, interning, requests, selections, selectors, wire
 from graphsched.base.values import errors, keys, labels, pods
 
 DEFAULT_NAMESPACE = "default"
@@ -117,6 +117,7 @@ def _measure(body: wire.Pod) -> _Measured:
     The context is the namespace where pod terms refer to it, and the labels where constraints copy them.
     """
     spec, status, metadata = body.spec, body.status, body.metadata
+    noted = metadata.annotations
     claims, image_volumes = _claims(spec) if spec.volumes or spec.resource_claims or spec.scheduling_group else ((), ())
     affinity = spec.affinity
     with_pod_terms = affinity is not None and (
@@ -137,10 +138,10 @@ def _measure(body: wire.Pod) -> _Measured:
                 spec.host_users,
                 claims,
                 image_volumes,
-                metadata.namespace if with_pod_terms else None,
+                metadata.namespace if with_pod_terms or (noted is not None and noted.peers is not None) else None,
                 metadata.labels if spec.topology_spread_constraints else None,
                 _status_key(status),
-                metadata.annotations,
+                noted,
             ),
         )
     except OverflowError as error:
@@ -152,8 +153,8 @@ def _measure(body: wire.Pod) -> _Measured:
         return known
     try:
         demand, held = requests.measure(spec, status)
-        if metadata.annotations is not None:
-            demand, held = budgets.with_iops(metadata.annotations, demand, held)
+        if noted is not None:
+            demand, held = budgets.with_iops(noted, demand, held)
         found = _specs(_spec(body, demand, claims, image_volumes))
     except errors.InputError as error:
         raise error.within(title(body)) from error
@@ -210,6 +211,7 @@ def _spec(
         spread=selectors.spread(spec.topology_spread_constraints or (), body.metadata.labels),
         features=_features(spec, containers),
         claims=claims,
+        graph=None if body.metadata.annotations is None else demands.demand(body.metadata.annotations, namespace),
     )
 
 

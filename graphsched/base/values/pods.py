@@ -135,6 +135,48 @@ class GpuDemand(msgspec.Struct, frozen=True, gc=False):
     models: tuple[str, ...] = ()
 
 
+class Peer(msgspec.Struct, frozen=True, gc=False):
+    """Pods that a pod exchanges data with.
+
+    Attributes:
+        namespace: Theirs.
+        service: The Service that selects them; empty where `selector` does.
+        selector: Which pods; None where the Service says.
+        rate: Its weight among the peers, e.g. calls a second; positive.
+        latency_ms_max: The longest way to one of them; None for any.
+        bandwidth_mbps_min: The least bandwidth on the way; None for any.
+        cost_max: The greatest cost of the way, in an operator's units; None for any.
+    """
+
+    namespace: str
+    service: str = ""
+    selector: labels.Selector | None = None
+    rate: float = 1.0
+    latency_ms_max: float | None = None
+    bandwidth_mbps_min: float | None = None
+    cost_max: float | None = None
+
+
+class GraphDemand(msgspec.Struct, frozen=True, gc=False):
+    """What a pod asks of the graph.
+
+    Attributes:
+        near: Vertices one of which it should be near; of a domain the label's own value is enough.
+        peers: Whom it exchanges data with.
+        latency_ms_max: The longest way to any of those it exchanges data with, its group's included; None for any.
+        bandwidth_mbps_min: Likewise the least bandwidth.
+        depends_on: Names of what should be placed before it.
+        problem: Why the demand can not be read: place, problem and remedy. Nothing meets such a demand.
+    """
+
+    near: tuple[keys.VertexKey, ...] = ()
+    peers: tuple[Peer, ...] = ()
+    latency_ms_max: float | None = None
+    bandwidth_mbps_min: float | None = None
+    depends_on: tuple[str, ...] = ()
+    problem: str = ""
+
+
 class Spec(msgspec.Struct, frozen=True, weakref=True):
     """All of a pod that decides where it may run and how well, apart from its labels and namespace.
 
@@ -157,6 +199,7 @@ class Spec(msgspec.Struct, frozen=True, weakref=True):
         features: Node features the pod needs, sorted.
         claims: PersistentVolumeClaims, resource claims, volumes and groups that constrain placement, in the words of a
             refusal (`persistentVolumeClaim data`).
+        graph: What it asks of the graph; None where that is nothing.
     """
 
     demand: Demand = Demand()
@@ -177,6 +220,7 @@ class Spec(msgspec.Struct, frozen=True, weakref=True):
     gpu: GpuDemand | None = None
     features: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()
+    graph: GraphDemand | None = None
 
 
 class Pod(msgspec.Struct, frozen=True, gc=False):

@@ -8,11 +8,12 @@ covers it (a property in the tests).
 from __future__ import annotations
 
 import typing
+from collections.abc import Callable
 
 import msgspec
 
 from graphsched.base.values import labels, pods
-from graphsched.decision import trace
+from graphsched.decision import context, trace
 from graphsched.graph import attributes, view
 
 Rows = attributes.Rows
@@ -22,8 +23,8 @@ Rows = attributes.Rows
 class Subject(msgspec.Struct, frozen=True, gc=False):
     """What is being placed: the spec with the profile's part already joined to it.
 
-    Namespace, labels and default constraints are filled in only for the checks outside the class cache: no other may
-    read them.
+    Namespace, labels, default constraints and the deadline are filled in only for the checks outside the class cache:
+    no other may read them.
     """
 
     spec: pods.Spec
@@ -37,6 +38,7 @@ class Subject(msgspec.Struct, frozen=True, gc=False):
     labels: labels.Labels = labels.NO_LABELS
     default_spread: tuple[pods.SpreadConstraint, ...] = ()
     keys_optional: bool = False
+    expired: Callable[[], bool] = context.never
 
     @property
     def spread(self) -> tuple[pods.SpreadConstraint, ...]:

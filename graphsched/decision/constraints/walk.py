@@ -17,10 +17,13 @@ import numpy.typing as npt
 
 from graphsched.base.values import status
 from graphsched.decision import trace
-from graphsched.decision.constraints import check, identity, neighbours, occupancy, sharing, spread
+from graphsched.decision.constraints import check, identity, neighbours, occupancy, paths, sharing, spread
 from graphsched.graph import view
 
-OUTSIDE: tuple[check.Check, ...] = (spread.PodTopologySpread(), neighbours.InterPodAffinity())
+COMPANY: tuple[check.Check, ...] = (spread.PodTopologySpread(), neighbours.InterPodAffinity())
+"""Of kube-scheduler's checks, those that look at other pods."""
+PATHS = paths.Paths()
+OUTSIDE: tuple[check.Check, ...] = (*COMPANY, PATHS)
 """Checks that depend on more than spec and node, so no class may cache their answer."""
 
 IN_ORDER: tuple[check.Check, ...] = (
@@ -31,10 +34,11 @@ IN_ORDER: tuple[check.Check, ...] = (
     identity.NodeAffinity(),
     occupancy.NodePorts(),
     occupancy.NodeResourcesFit(),
-    *OUTSIDE,
+    *COMPANY,
     identity.NodeDeclaredFeatures(),
     occupancy.GpuDevices(),
     sharing.Headroom(),
+    PATHS,
 )
 """Every check, in the order of kube-scheduler's default profile. Our own come last, but for the pool: a node outside is
 no candidate at all, so what else speaks against it is no news."""

@@ -1,0 +1,104 @@
+"""The ways from every node to a pod's partners, as vectors: `constraints/paths` limits them, `scoring/nearness` weighs.
+
+Partners that run where ways begin alike share a vector, so a Service with a hundred pods in three racks costs three.
+Ways are those from the candidate to the partner.
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from graphsched.decision.constraints import check
+from graphsched.graph import partners, routes, view
+
+ORIGINS_MAX = 64
+"""Vectors for one partner. Its pods elsewhere are left out of a score, those of the places with fewest pods first;
+whether they are within a limit is not known."""
+
+Amounts = npt.NDArray[np.float64]
+
+
+class Ways(msgspec.Struct, frozen=True, gc=False):
+    """From every node to the pods of one partner, in one metric.
+
+    Attributes:
+        mean: A row, the mean over its pods to which a way is known; NaN where there is none.
+        worst: A row, the longest way, or of widths the least; NaN where one is not known.
+        left_out: Pods that run at too many places.
+    """
+
+    mean: Amounts
+    worst: Amounts
+    left_out: int
+
+
+def of_subject(graph: view.View, subject: check.Subject) -> tuple[partners.Partner, ...]:
+    """The partners of the pod that is being placed."""
+    return partners.of_pod(graph.groups, graph.selections, subject.spec, subject.namespace, subject.labels)
+
+
+def to(graph: view.View, subject: check.Subject, partner: partners.Partner, metric: routes.Metric) -> Ways | None:
+    """The ways to the partner's pods; None where none of them is placed, or the time was up before all was searched."""
+    counts = graph.crowd.counts(partner.matcher)
+    rows = np.flatnonzero(counts)
+    if not len(rows):
+        return None
+    here = counts[rows].astype(np.float64)
+    origins, group = np.unique(graph.routes.origins()[rows], return_inverse=True)
+    weights: Amounts = np.bincount(group, weights=here).astype(np.float64)
+    left_out = 0
+    if len(origins) > ORIGINS_MAX:
+        kept = np.sort(np.argsort(-weights, kind="stable")[:ORIGINS_MAX])
+        left_out = int(weights.sum() - weights[kept].sum())
+        place = np.full(len(origins), -1)
+        place[kept] = np.arange(len(kept))
+        chosen = place[group] >= 0
+        rows, here, group = rows[chosen], here[chosen], place[group[chosen]]
+        origins, weights = origins[kept], weights[kept]
+    if not all(graph.routes.prepared(metric, int(each), subject.expired) for each in origins):
+        return None
+    table = np.stack([graph.routes.to_origin(metric, int(each)) for each in origins])
+    return _summed(metric, table, rows, here, group, weights, left_out)
+
+
+def _summed(
+    metric: routes.Metric,
+    table: Amounts,
+    rows: npt.NDArray[np.intp],
+    here: Amounts,
+    group: npt.NDArray[np.intp],
+    weights: Amounts,
+    left_out: int,
+) -> Ways:
+    """Mean and worst over the pods.
+
+    Args:
+        metric: The metric.
+        table: Distances of every node to each origin; changed.
+        rows: Rows with pods.
+        here: The pods there.
+        group: The line of `table` that is theirs.
+        weights: The pods of each line.
+        left_out: As in `Ways`.
+    """
+    widest = metric is routes.Metric.BANDWIDTH
+    # A node is where it is, whatever its origin is to it; for other nodes of the same origin that says what is known.
+    single = here == weights[group]
+    table[group[single], rows[single]] = np.inf if widest else 0.0
+    known = np.isfinite(table)
+    total = weights @ np.where(known, table, 0.0)
+    number = weights @ known
+    theirs, counted = table[group, rows], known[group, rows]
+    total[rows] -= np.where(counted, here * theirs, 0.0)
+    # Pods on the node itself are no way off; a width without end would say nothing beside others, so it is not counted.
+    number[rows] += np.where(counted, -here, 0.0) if widest else np.where(counted, 0.0, here)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.where(number > 0, total / number, np.nan)
+    if widest:
+        mean[rows[number[rows] <= 0]] = np.inf
+    worst = table.min(axis=0) if widest else table.max(axis=0)
+    if left_out:
+        worst = np.full(len(worst), np.nan)
+    return Ways(mean, worst, left_out)

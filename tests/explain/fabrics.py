@@ -1,13 +1,20 @@
-"""A small data centre for what shows the graph: zones, racks, NVLink domains, a leaf a rack, spines above, pods."""
+"""A small data centre for what shows the graph: zones, racks, NVLink domains, a leaf a rack, spines above, pods.
+
+`python -m tests.explain.fabrics` draws it for the manual.
+"""
 
 from __future__ import annotations
 
+import pathlib
 import random
 
-from graphsched.base.values import groups, keys, labels, places, pods, policies, relations, selections
+from graphsched.base.values import groups, keys, labels, places, policies, relations, selections
+from graphsched.explain.atlas import maps, survey
+from graphsched.explain.pictures import network
 from graphsched.graph import delta, store
 from tests import builders
 
+PICTURE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "img" / "graph.svg"
 RACK = "topology.kubernetes.io/rack"
 CLIQUE = "nvidia.com/gpu.clique"
 ZONE_A = "domain/topology.kubernetes.io/zone=eu/a"
@@ -78,8 +85,10 @@ def fabric(*, seed: int | None = None) -> store.Store:
     return graph
 
 
-def pod(graph: store.Store, name: str) -> pods.Pod:
-    """A pod of it that is there."""
-    found = graph.pod(keys.pod_key("default", name))
-    assert found is not None
-    return found
+def drawn() -> str:
+    """The picture in docs/graph.md."""
+    return network.draw(survey.survey(fabric(), (maps.Layer.PHYSICAL, maps.Layer.RESOURCES)))
+
+
+if __name__ == "__main__":
+    PICTURE.write_text(drawn(), encoding="utf-8")

@@ -95,3 +95,15 @@ def test_as_much_as_can_be_read_is_drawn() -> None:
     plan = nesting.plan(maps.Map(vertices=vertices))
 
     assert 1 < plan.width / plan.height < 3
+
+
+def test_the_picture_in_the_manual_is_fresh() -> None:
+    """docs/img/graph.svg is what `python -m tests.explain.fabrics` draws."""
+    assert fabrics.drawn() == fabrics.PICTURE.read_text(encoding="utf-8")
+
+
+def test_a_heading_is_not_cut_for_want_of_room() -> None:
+    """A box is as wide as its own name, however little stands in it."""
+    text = network.draw(survey.survey(fabrics.fabric(), (maps.Layer.PHYSICAL,)))
+
+    assert "…" not in text

@@ -217,7 +217,8 @@ def _measure(box: Box, near: dict[str, list[str]]) -> None:
         box.width, box.height = min(max(words + 2 * PAD, _CHIP_MIN), _CHIP_MAX), CHIP
         return
     width, height = _pack(box.inside, near)
-    box.width = max(width, min(words, _CHIP_MAX)) + 2 * PAD
+    # The heading begins with a dot.
+    box.width = max(width, min(words + PAD, _CHIP_MAX)) + 2 * PAD
     box.height = height + HEAD + PAD
     for each in box.inside:
         each.moved(PAD + (box.width - 2 * PAD - width) / 2, HEAD)

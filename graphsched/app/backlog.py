@@ -23,7 +23,7 @@ of news, itself bounded (`tidings.News`).
 from __future__ import annotations
 
 import collections
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from graphsched.app import backoff, hints, parking, tidings
 from graphsched.base.values import keys, pods
@@ -61,6 +61,7 @@ class Backlog:
         self._round_news = tidings.News()
         self._turn = 0
         self._history: collections.deque[tidings.News] = collections.deque(maxlen=NEWS_KEPT)
+        self._rank = 0
         self.moves: collections.Counter[tuple[str, tidings.Event]] = collections.Counter()
 
     # ── the pods ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -100,7 +101,7 @@ class Backlog:
                 return known
             self.remove(pod.key, now)
         self._serial += 1
-        entry = self._entries[pod.key] = parking.Entry(pod, self._serial, added=now, since=now)
+        entry = self._entries[pod.key] = parking.Entry(pod, self._serial, added=now, since=now, rank=self._rank)
         self._counts[entry.pool] += 1
         self._enter(entry, parking.Pool.GATED if pod.gates else parking.Pool.ACTIVE, tidings.Event.POD_ADDED)
         return entry
@@ -136,6 +137,15 @@ class Backlog:
             self._counts[entry.pool] -= 1
             self._pass_on(entry, now)
         return entry
+
+    def rank(self, ranks: Mapping[keys.VertexKey, int], *, otherwise: int) -> None:
+        """Put pods of equal priority in order: a smaller rank first, `otherwise` for those not named or yet to come."""
+        self._rank = otherwise
+        for key, entry in self._entries.items():
+            rank = ranks.get(key, otherwise)
+            if rank != entry.rank:
+                entry.rank = rank
+                self._place(entry)
 
     # ── one try ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -380,18 +390,23 @@ class Backlog:
         if key is not None:
             self._release(key, tidings.Event.SIBLING, now)
 
+    def _place(self, entry: parking.Entry) -> None:
+        """Put the pod where its order says, if it is in a pool that has an order."""
+        key = entry.pod.key
+        if entry.pool is parking.Pool.ACTIVE:
+            self._active.put(key, entry.order)
+        elif entry.pool is parking.Pool.BACKOFF:
+            self._backoff.put(key, end=entry.end, order=entry.order)
+        elif entry.pool is parking.Pool.ERRORS:
+            self._errors.put(key, end=entry.end, order=entry.order)
+
     def _enter(self, entry: parking.Entry, pool: parking.Pool, event: tidings.Event) -> None:
         """Move the pod into a pool, from whichever it is in."""
         self._leave(entry)
         self._settle(entry, pool)
+        self._place(entry)
         key = entry.pod.key
-        if pool is parking.Pool.ACTIVE:
-            self._active.put(key, entry.order)
-        elif pool is parking.Pool.BACKOFF:
-            self._backoff.put(key, end=entry.end, order=entry.order)
-        elif pool is parking.Pool.ERRORS:
-            self._errors.put(key, end=entry.end, order=entry.order)
-        elif pool is parking.Pool.UNSCHEDULABLE:
+        if pool is parking.Pool.UNSCHEDULABLE:
             entry.group = parking.group_key(entry)
             group = self._groups.get(entry.group)
             if group is None:

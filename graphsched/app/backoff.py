@@ -51,8 +51,8 @@ def align(moment: float) -> float:
     return math.floor(moment / WINDOW_S) * WINDOW_S
 
 
-Order = tuple[int, float, int]
-"""Sorts the queue: (-priority, since when it waits, a number that counts up)."""
+Order = tuple[float, ...]
+"""Sorts the queue: -priority, rank, since when it waits, a number that counts up; all of them as long."""
 
 
 class Waiting:

@@ -20,7 +20,7 @@ import typing
 import msgspec
 
 from graphsched.app import backlog, promises, races, rechecks, rejections, strategies, tidings
-from graphsched.base.values import keys, nodes, pods
+from graphsched.base.values import groups, keys, nodes, pods
 from graphsched.explain import refusals
 from graphsched.graph import admission, delta, store as stores
 from graphsched.observe import metrics as meters
@@ -52,6 +52,14 @@ class Onlooker(typing.Protocol):
 
     def pod(self, before: pods.Pod | None, after: pods.Pod | None) -> None:
         """A pod came, changed or went."""
+
+
+@typing.runtime_checkable
+class GroupOnlooker(Onlooker, typing.Protocol):
+    """Is told what happened to groups as well."""
+
+    def group(self, before: groups.Group | None, after: groups.Group | None) -> None:
+        """A group of workloads came, changed or went."""
 
 
 class Parts(msgspec.Struct, frozen=True):
@@ -237,4 +245,8 @@ def _show(onlooker: Onlooker, before: delta.Vertex | None, after: delta.Vertex |
     elif isinstance(kind, nodes.Node):
         onlooker.node(
             before if isinstance(before, nodes.Node) else None, after if isinstance(after, nodes.Node) else None
+        )
+    elif isinstance(kind, groups.Group) and isinstance(onlooker, GroupOnlooker):
+        onlooker.group(
+            before if isinstance(before, groups.Group) else None, after if isinstance(after, groups.Group) else None
         )

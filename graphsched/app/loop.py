@@ -64,6 +64,7 @@ class Loop:
         synced: Callable[[], bool],
         leading: Callable[[], bool] = lambda: True,
         on_start: Callable[[], None] = lambda: None,
+        arrange: Callable[[float], None] = lambda _: None,
         at_rest: Callable[[float], None] = lambda _: None,
     ) -> None:
         """Prepare.
@@ -76,6 +77,7 @@ class Loop:
             synced: Whether every watch has delivered its first list.
             leading: Whether this replica may decide; others follow the cluster, keep their queue, and wait.
             on_start: Called once, when the first lists are in the graph.
+            arrange: Called with the time before decisions are made, to put the queue in order.
             at_rest: Called with the time at the end of each turn that leaves nothing to do at once.
         """
         self._parts = parts
@@ -87,6 +89,7 @@ class Loop:
         self._leads = False
         self._stood_down = False
         self._on_start = on_start
+        self._arrange = arrange
         self._at_rest = at_rest
         self.intake = intake.Intake(parts)
         self._room = rooms.Rooms(parts.store, decider.settings)
@@ -198,6 +201,7 @@ class Loop:
         """Decide for a while; returns whether there is more to decide and a place to send it."""
         backlog, dispatcher = self._parts.backlog, self._parts.dispatcher
         begun = self._clock.monotonic()
+        self._arrange(begun)
         end, learned = begun + DECIDE_S, self._parts.rejections.context(begun)
         context = msgspec.structs.replace(learned, now=self._clock.wall(), expired=self._decision_expired)
         for _ in range(DECISIONS_A_TURN):

@@ -48,6 +48,7 @@ class Entry:
         group: The group it waits in, or that released it.
         losses: How often its node moved just before the binding.
         urgent: Whether it goes before all others of its priority, once.
+        rank: What goes first has a smaller one; see `ordering`. All are 0 unless the queue is ordered by a plugin.
     """
 
     pod: pods.Pod
@@ -66,11 +67,14 @@ class Entry:
     group: GroupKey | None = None
     losses: int = 0
     urgent: bool = False
+    rank: int = 0
 
     @property
     def order(self) -> backoff.Order:
         """Its place in the queue."""
-        return (-self.pod.priority, float("-inf") if self.urgent else self.since, self.serial)
+        if self.urgent:
+            return (-self.pod.priority, -1, float("-inf"), self.serial)
+        return (-self.pod.priority, self.rank, self.since, self.serial)
 
 
 @dataclasses.dataclass(slots=True, eq=False)

@@ -90,12 +90,17 @@ class QueueSettings(Group, frozen=True):
         max_backoff_seconds: The longest penalty; 0 for none at all.
         max_refused_backoff_seconds: The longest penalty for pods whose binding admission refuses.
         max_unschedulable_seconds: After this long without an event that may help, a pod is tried in any case.
+        order: Which plugin orders pods of equal priority: `priorityQueue`, `criticalPath`, or one that an installed
+            package offers (docs/plugins.md); empty for kube-scheduler's order, by age.
+        order_budget_seconds: How long that plugin may take each time.
     """
 
     initial_backoff_seconds: Seconds = 1.0
     max_backoff_seconds: SecondsOrNone = 10.0
     max_refused_backoff_seconds: Seconds = 300.0
     max_unschedulable_seconds: Seconds = 300.0
+    order: str = ""
+    order_budget_seconds: typing.Annotated[float, msgspec.Meta(gt=0, le=0.05)] = 0.01
 
 
 class EventSettings(Group, frozen=True):

@@ -11,7 +11,7 @@ import sys
 
 import msgspec
 
-from graphsched.app import offline, simulation, terminal
+from graphsched.app import offline, ordering, simulation, terminal
 from graphsched.base.values import errors, nodes
 from graphsched.explain import causes, wording
 
@@ -88,6 +88,7 @@ def command(options: Options) -> int:
             order=options.order,
             decider=offline.decider(options.config),
             scheduler=options.scheduler,
+            arrange=ordering.offline(options.config),
             advance=advance,
         )
     if options.output is terminal.Output.TABLE:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from graphsched.app import offline
-from graphsched.base.values import keys, nodes, pods, relations
+from graphsched.base.values import groups, keys, nodes, pods, relations
 from graphsched.decision import cycle, trace
 from graphsched.explain import refusals
 from graphsched.graph import delta, store
@@ -122,6 +122,7 @@ def run(
     order: Order = Order.QUEUE,
     decider: cycle.Decider | None = None,
     scheduler: str = "",
+    arrange: Callable[[Sequence[groups.Group], list[pods.Pod]], list[pods.Pod]] = lambda _, waiting: waiting,
     advance: Callable[[], None] = lambda: None,
 ) -> Run:
     """Decide every pending pod.
@@ -131,12 +132,16 @@ def run(
         order: Of decision.
         decider: The profile's; the default profile unless given.
         scheduler: Decide only pods with this schedulerName; empty for all.
+        arrange: Given the groups and the queue, how it is ordered instead; not asked with `Order.FILE`.
         advance: Called after each decision, for a progress bar.
     """
     deciding = decider or cycle.Decider()
     graph = offline.graph_of(cluster)
     waiting = [pod for pod in cluster.pending if not pod.deleting and (not scheduler or pod.scheduler == scheduler)]
     queue = in_order((pod for pod in waiting if not pod.gates), order)
+    if order is Order.QUEUE:
+        found = (graph.vertex(key) for key in sorted(graph.vertex_keys(f"{keys.Kind.GROUP.value}/")))
+        queue = arrange([group for group in found if isinstance(group, groups.Group)], queue)
     books = _Books(cluster)
     begun = time.perf_counter()
     for pod in queue:

@@ -29,6 +29,7 @@ from graphsched.app import (
     leadership,
     loop as loops,
     modes,
+    ordering,
     promises,
     races,
     rechecks,
@@ -140,6 +141,7 @@ def build(settings: configuration.Settings, api: clients.Client, *, clock: clock
     version = _version(store, reflectors)
     making = modes.Making(settings, writer, instance, decider, store, queue, kept, inbox, meters, clock, rng, version)
     means = modes.means(making)
+    order = ordering.wired(settings.queue, queue, meters.plugins, clock=clock)
     parts = intake.Parts(
         store=store,
         inbox=inbox,
@@ -151,7 +153,11 @@ def build(settings: configuration.Settings, api: clients.Client, *, clock: clock
         meters=meters,
         resync=_resync(reflectors, surveyor),
         strategy=means.strategy,
-        onlookers=(*modes.onlookers(settings, store, meters, noted, learned), surveyor),
+        onlookers=(
+            *modes.onlookers(settings, store, meters, noted, learned),
+            surveyor,
+            *(() if order is None else (order,)),
+        ),
         races=noted,
         rejections=learned,
         last_look=rechecks.LastLook(store, kept, decider, candidates=settings.shared.candidates),
@@ -166,6 +172,7 @@ def build(settings: configuration.Settings, api: clients.Client, *, clock: clock
         synced=lambda: all(each.progress.synced.is_set() for each in reflectors) and surveyor.settled,
         leading=(lambda: True) if elector is None else leadership.Mandate(elector, _read_anew(reflectors)),
         on_start=lambda: _started(parts, means),
+        arrange=(lambda _: None) if order is None else order.arrange,
         at_rest=checkup.look if settings.log.level == "debug" else lambda _: None,
     )
     auditor = _auditor(settings, api, parts, loop, reflectors, checkup, surveyor, clock=clock, rng=rng)

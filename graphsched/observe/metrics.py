@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 import prometheus_client
 from prometheus_client import registry as registries
 
-from graphsched.observe import audits, election, logs, modes, series, watching
+from graphsched.observe import audits, election, logs, modes, plugins, series, watching
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -54,6 +54,7 @@ class Metrics:
         modes: Those of the modes that leave the binding to another scheduler.
         watches: Those about the watches of the API server.
         audits: Those about comparing the graph with the cluster.
+        plugins: Those about plugins that order the queue.
     """
 
     def __init__(self, *, profile: str, version: str) -> None:
@@ -68,6 +69,7 @@ class Metrics:
         self._declare_graph()
         self._declare_decision()
         self._declare_actions()
+        self.plugins = plugins.Plugins(self._counter)
         self._declare_neighbours()
         self.modes = modes.Modes(self._counter, self._gauge, self._histogram)
         self._declare_watches()

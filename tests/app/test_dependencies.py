@@ -1,0 +1,115 @@
+"""Who waits for whom: whatever came and went, the graph is what a fresh one would be."""
+
+from __future__ import annotations
+
+import random
+
+import hypothesis
+import msgspec
+from hypothesis import strategies as st
+
+from graphsched.app import dependencies
+from graphsched.base.values import groups, keys, labels, pods
+from graphsched.decision import walking
+
+
+def pod(name: str, app: str = "") -> pods.Pod:
+    """A waiting pod, with an app label if it is to have one."""
+    return pods.Pod(keys.pod_key("default", name), labels=labels.from_mapping({"app": app} if app else {}))
+
+
+def group(name: str, **calls: str) -> groups.Group:
+    """A group whose workloads are those of the app of their name; each calls the ones listed after it."""
+    return groups.Group(
+        "default",
+        name,
+        tuple(
+            groups.Workload(
+                app,
+                labels.selector([labels.Requirement("app", labels.Operator.IN, (app,))]),
+                tuple(groups.Dependency(other) for other in called.split()),
+            )
+            for app, called in calls.items()
+        ),
+    )
+
+
+def edges(tied: dependencies.Dependencies) -> dict[str, list[walking.Key]]:
+    """Vertex → where its edges lead."""
+    graph = tied.graph()
+    return {key: graph.targets(key) for key in graph.keys}
+
+
+def test_callers_wait_for_whom_they_call() -> None:
+    """By way of the workload, so that many pods that wait for many are few edges."""
+    tied = dependencies.Dependencies()
+    tied.set_group(None, group("shop", web="db", db=""))
+    for number in range(3):
+        tied.enter(pod(f"web-{number}", "web"))
+        tied.enter(pod(f"db-{number}", "db"))
+
+    awaited = "awaited/default/shop/db"
+    expected: dict[str, list[str]] = {f"pod/default/db-{number}": [awaited] for number in range(3)}
+    expected |= {awaited: [f"pod/default/web-{number}" for number in range(3)]}
+    expected |= {f"pod/default/web-{number}": [] for number in range(3)}
+    assert expected == edges(tied)
+
+
+def test_pods_that_nothing_ties_are_no_vertices() -> None:
+    """The queue of a cluster without dependencies costs the walk nothing."""
+    tied = dependencies.Dependencies()
+    tied.set_group(None, group("shop", web="db", db=""))
+    tied.enter(pod("alone"))
+    tied.enter(pod("cache-0", "cache"))
+
+    assert 0 == len(tied)
+    assert 0 == tied.version
+
+
+def test_nobody_waits_for_a_sibling() -> None:
+    """A workload that names itself does not wait."""
+    tied = dependencies.Dependencies()
+    tied.set_group(None, group("shop", web="web"))
+    tied.enter(pod("web-0", "web"))
+
+    assert {} == edges(tied)
+
+
+WORLD = {
+    "a": group("a", web="db", db="disk", disk=""),
+    "b": group("b", web="cache", cache=""),
+    "a2": msgspec.structs.replace(group("a", web="cache db", db=""), name="a"),
+}
+
+
+@hypothesis.given(st.integers(0, 2**32 - 1))
+@hypothesis.settings(max_examples=100, deadline=None)
+def test_any_history_gives_what_a_fresh_graph_holds(seed: int) -> None:
+    """Pods and groups come, change and go in any order."""
+    rng = random.Random(seed)
+    tied = dependencies.Dependencies()
+    there: dict[str, pods.Pod] = {}
+    known: dict[keys.VertexKey, groups.Group] = {}
+    for _ in range(40):
+        name = f"p{rng.randrange(8)}"
+        match rng.randrange(4):
+            case 0 | 1:
+                there[name] = pod(name, rng.choice(["web", "db", "disk", "cache", ""]))
+                tied.enter(there[name])
+            case 2:
+                there.pop(name, None)
+                tied.leave(keys.pod_key("default", name))
+            case _:
+                new = WORLD[rng.choice(sorted(WORLD))]
+                if rng.random() < 0.3:
+                    tied.set_group(known.pop(new.key, None), None)
+                else:
+                    tied.set_group(known.get(new.key), new)
+                    known[new.key] = new
+    fresh = dependencies.Dependencies()
+    for each in known.values():
+        fresh.set_group(None, each)
+    for waiting in there.values():
+        fresh.enter(waiting)
+
+    assert edges(fresh) == edges(tied)

@@ -1,0 +1,179 @@
+"""The queue in the order of dependencies: by a plugin, within one priority, and only where settings ask for it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+import msgspec
+import pytest
+
+from graphsched.app import backlog, ordering, settings
+from graphsched.base.kit import clock as clocks
+from graphsched.base.values import groups, keys, labels, pods
+from graphsched.decision import walking
+
+
+def pod(name: str, priority: int = 0) -> pods.Pod:
+    """A waiting pod whose app is the first letter of its name."""
+    return pods.Pod(
+        keys.pod_key("default", name), uid=name, priority=priority, labels=labels.from_mapping({"app": name[0]})
+    )
+
+
+def chain(*apps: str, name: str = "g") -> groups.Group:
+    """Each app calls the next one, so the last of them goes first."""
+    return groups.Group(
+        "default",
+        name,
+        tuple(
+            groups.Workload(
+                app,
+                labels.selector([labels.Requirement("app", labels.Operator.IN, (app,))]),
+                tuple(groups.Dependency(other) for other in apps[place + 1 : place + 2]),
+            )
+            for place, app in enumerate(apps)
+        ),
+    )
+
+
+class Counts(list[str]):
+    """What became of each walk."""
+
+    def walked(self, result: str) -> None:
+        """Note it."""
+        self.append(result)
+
+
+class World:
+    """A queue and who orders it, in virtual time."""
+
+    def __init__(self, plugin: walking.GraphWalk) -> None:
+        self.queue = backlog.Backlog()
+        self.clock = clocks.VirtualClock()
+        self.results = Counts()
+        self.ordering = ordering.Ordering(plugin, self.queue, budget_s=0.01, clock=self.clock, observer=self.results)
+
+    def add(self, *waiting: pods.Pod) -> None:
+        """Pods arrive."""
+        for each in waiting:
+            self.queue.add(each, self.clock.monotonic())
+            self.ordering.pod(None, each)
+
+    def order(self) -> list[str]:
+        """Arrange, and take everybody out."""
+        self.clock.advance(1)
+        self.ordering.arrange(self.clock.monotonic())
+        found = []
+        while (entry := self.queue.pop()) is not None:
+            found.append(entry.pod.name)
+        return found
+
+
+def test_the_longest_chain_goes_first_and_what_it_waits_for_before_it() -> None:
+    """Pods without dependencies come last, in the order they came."""
+    world = World(walking.CriticalPath())
+    world.add(pod("x1"), pod("a1"), pod("b1"), pod("c1"), pod("x2"), pod("c2"))
+    world.ordering.group(None, chain("a", "b", "c"))
+
+    assert ["c1", "c2", "b1", "a1", "x1", "x2"] == world.order()
+
+
+def test_a_higher_priority_goes_first_all_the_same() -> None:
+    """Dependencies order pods of one priority only."""
+    world = World(walking.CriticalPath())
+    world.add(pod("a1"), pod("b1"), pod("x1", priority=5))
+    world.ordering.group(None, chain("a", "b"))
+
+    assert ["x1", "b1", "a1"] == world.order()
+
+
+def test_pods_that_come_later_are_put_where_they_belong() -> None:
+    """And the order is made anew only when something changed."""
+    world = World(walking.CriticalPath())
+    world.ordering.group(None, chain("a", "b"))
+    world.add(pod("a1"), pod("x1"))
+    world.clock.advance(1)
+    world.ordering.arrange(world.clock.monotonic())
+    world.add(pod("b1"))
+
+    assert ["b1", "a1", "x1"] == world.order()
+    assert ["done"] * 2 == world.results
+    world.order()
+    assert ["done"] * 2 == world.results
+
+
+def test_a_pod_that_is_bound_holds_up_nobody() -> None:
+    """It leaves the graph with the queue."""
+    world = World(walking.CriticalPath())
+    world.ordering.group(None, chain("a", "b"))
+    b1 = pod("b1")
+    world.add(pod("x1"), pod("a1"), b1)
+    world.queue.remove(b1.key, 0)
+    world.ordering.pod(b1, msgspec.structs.replace(b1, node="n1"))
+
+    assert 2 == len(world.ordering._dependencies)
+    assert ["a1", "x1"] == world.order()
+
+
+class Broken:
+    """A plugin that raises."""
+
+    name = "broken"
+    mode = walking.Mode.BFS
+
+    def walk(self, graph: walking.Graph, start: Sequence[walking.Key], ctx: walking.Context) -> Sequence[walking.Key]:
+        """Raise."""
+        message = "out of order"
+        raise RuntimeError(message)
+
+
+def test_a_broken_plugin_is_counted_and_asked_again_after_a_pause_that_doubles(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The queue keeps its order, and the log names the plugin and what went wrong."""
+    world = World(Broken())
+    world.ordering.group(None, chain("a", "b"))
+    world.add(pod("a1"), pod("b1"))
+    with caplog.at_level(logging.WARNING):
+        for _ in range(8):
+            world.clock.advance(1)
+            world.ordering.arrange(world.clock.monotonic())
+
+    assert ["failed"] * 4 == world.results  # after 1, 2, 4 and 8 seconds
+    assert 'the plugin "broken" has no say' in caplog.text
+    assert "RuntimeError: out of order" in caplog.text
+    assert ["a1", "b1"] == world.order()
+
+
+def test_a_circle_of_dependencies_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    """By the pods on it."""
+    world = World(walking.CriticalPath())
+    world.ordering.group(None, chain("a", "b", name="one"))
+    world.ordering.group(None, chain("b", "a", name="other"))
+    with caplog.at_level(logging.WARNING):
+        world.add(pod("a1"), pod("b1"))
+        assert ["a1", "b1"] == world.order()
+        world.add(pod("a2"))
+        world.order()
+
+    assert 1 == caplog.text.count("depend on each other in a circle")
+    assert "pod/default/a1 → " in caplog.text
+
+
+def test_without_the_setting_nothing_orders_the_queue() -> None:
+    """Nothing is made, so nothing is paid."""
+    clock, queue = clocks.VirtualClock(), backlog.Backlog()
+
+    assert ordering.wired(settings.QueueSettings(), queue, Counts(), clock=clock) is None
+    assert isinstance(
+        ordering.wired(settings.QueueSettings(order="criticalPath"), queue, Counts(), clock=clock), ordering.Ordering
+    )
+
+
+def test_a_simulation_orders_as_the_live_queue_does() -> None:
+    """The same pods, given at once."""
+    waiting = [pod("x1", priority=1), pod("a1"), pod("b1"), pod("x2")]
+    found = ordering.in_order(walking.CriticalPath(), [chain("a", "b")], waiting, budget_s=10)
+
+    assert ["x1", "b1", "a1", "x2"] == [each.name for each in found]

@@ -17,7 +17,7 @@ SHAPE = "test and mark of a vertex; 100,000 vertices, 500 concurrent walkers of 
 REFERENCE = "11,700 → 20,400 operations/s; mean latency 42.6 → 21.3 ms"
 
 SEED = 6
-ROUNDS = 5
+ROUNDS = 3
 
 
 def run(*, quick: bool) -> frame.Outcome:

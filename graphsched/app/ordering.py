@@ -157,16 +157,26 @@ def in_order(
 
 def wired(
     options: settings.QueueSettings, queue: backlog.Backlog, observer: Observer, *, clock: clocks.Clock
-) -> Ordering | None:
-    """What orders the queue by these settings; None where it is kube-scheduler's order, or the plugin was refused.
+) -> tuple[Ordering, ...]:
+    """What orders the queue by these settings; nothing where it is kube-scheduler's order, or the plugin was refused.
 
     Raises:
         InputError: Nobody offers the plugin.
     """
     plugin = _chosen(options)
     if plugin is None:
-        return None
-    return Ordering(plugin, queue, budget_s=options.order_budget_seconds, clock=clock, observer=observer)
+        return ()
+    return (Ordering(plugin, queue, budget_s=options.order_budget_seconds, clock=clock, observer=observer),)
+
+
+def arranging(order: tuple[Ordering, ...]) -> Callable[[float], None]:
+    """What the loop calls before it decides."""
+
+    def arrange(now: float) -> None:
+        for each in order:
+            each.arrange(now)
+
+    return arrange
 
 
 def offline(config: str) -> Callable[[Iterable[groups.Group], list[pods.Pod]], list[pods.Pod]]:

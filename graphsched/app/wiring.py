@@ -153,11 +153,7 @@ def build(settings: configuration.Settings, api: clients.Client, *, clock: clock
         meters=meters,
         resync=_resync(reflectors, surveyor),
         strategy=means.strategy,
-        onlookers=(
-            *modes.onlookers(settings, store, meters, noted, learned),
-            surveyor,
-            *(() if order is None else (order,)),
-        ),
+        onlookers=(*modes.onlookers(settings, store, meters, noted, learned), surveyor, *order),
         races=noted,
         rejections=learned,
         last_look=rechecks.LastLook(store, kept, decider, candidates=settings.shared.candidates),
@@ -172,13 +168,11 @@ def build(settings: configuration.Settings, api: clients.Client, *, clock: clock
         synced=lambda: all(each.progress.synced.is_set() for each in reflectors) and surveyor.settled,
         leading=(lambda: True) if elector is None else leadership.Mandate(elector, _read_anew(reflectors)),
         on_start=lambda: _started(parts, means),
-        arrange=(lambda _: None) if order is None else order.arrange,
+        arrange=ordering.arranging(order),
         at_rest=checkup.look if settings.log.level == "debug" else lambda _: None,
     )
     auditor = _auditor(settings, api, parts, loop, reflectors, checkup, surveyor, clock=clock, rng=rng)
-    followed = [each.progress for each in reflectors]
-    shown = sights.Sights(parts, loop, decider, followed, auditor, clock=clock, elector=elector)
-    meters.refresh_with(shown.refresh)
+    shown = _shown(parts, loop, decider, reflectors, auditor, clock=clock, elector=elector)
     return Program(
         loop=loop,
         parts=parts,
@@ -189,6 +183,23 @@ def build(settings: configuration.Settings, api: clients.Client, *, clock: clock
         surveyor=surveyor,
         elector=elector,
     )
+
+
+def _shown(
+    parts: intake.Parts,
+    loop: loops.Loop,
+    decider: cycle.Decider,
+    reflectors: tuple[reflector.Reflector[Any], ...],
+    auditor: auditing.Auditor,
+    *,
+    clock: clocks.Clock,
+    elector: leadership.Elector | None,
+) -> sights.Sights:
+    """What shows how things stand, also to whoever scrapes the metrics."""
+    followed = [each.progress for each in reflectors]
+    shown = sights.Sights(parts, loop, decider, followed, auditor, clock=clock, elector=elector)
+    parts.meters.refresh_with(shown.refresh)
+    return shown
 
 
 def _resync(reflectors: tuple[reflector.Reflector[Any], ...], surveyor: surveying.Surveyor) -> intake.Resync:

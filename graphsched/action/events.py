@@ -1,4 +1,4 @@
-"""Kubernetes events about pods: what `kubectl describe` shows.
+"""Kubernetes events about pods, and now and then about a node: what `kubectl describe` shows.
 
 Comes in: that a pod was placed or was not, with the text. Goes out: events of events.k8s.io/v1, at a bounded rate. The
 same text about the same pod adds to the series of the first one; a new text within `RENEW_S` is left to the condition,
@@ -17,7 +17,7 @@ import msgspec
 
 from graphsched.action import calls, outlet
 from graphsched.base.kit import clock as clocks
-from graphsched.base.values import pods
+from graphsched.base.values import nodes, pods
 
 NOTE_BYTES_MAX = 1024
 _CUT = " ..."
@@ -33,6 +33,19 @@ DEADLINE_S = 10.0
 
 NORMAL = "Normal"
 WARNING = "Warning"
+
+
+DEFAULT_NAMESPACE = "default"
+"""Where events about what has no namespace are kept."""
+
+
+class _Subject(msgspec.Struct, frozen=True, gc=False):
+    """What an event is about; `namespace` is the event's as well."""
+
+    kind: str
+    namespace: str
+    name: str
+    uid: str
 
 
 class _Series(msgspec.Struct, gc=False):
@@ -147,6 +160,11 @@ class Events:
                 return
         self._on_end("merged")
 
+    def about(self, node: nodes.Node, *, reason: str, note: str) -> None:
+        """Something about a node that its operator should know; it is for the caller not to say it twice."""
+        subject = _Subject("Node", DEFAULT_NAMESPACE, node.name, node.uid)
+        self._write(subject, kind=WARNING, reason=reason, action="Watching", note=note)
+
     def clear(self) -> None:
         """Write nothing of what waits."""
         self._outlet.clear()
@@ -160,34 +178,33 @@ class Events:
         return await self._outlet.flush(deadline_s=deadline_s)
 
     def _create(self, pod: pods.Pod, *, kind: str, reason: str, action: str, note: str) -> str:
+        subject = _Subject("Pod", pod.namespace, pod.name, pod.uid)
+        return self._write(subject, kind=kind, reason=reason, action=action, note=note)
+
+    def _write(self, subject: _Subject, *, kind: str, reason: str, action: str, note: str) -> str:
         self._serial += 1
         wall = self._clock.wall()
-        name = event_name(pod.name, f"{int(wall * 1e6):x}{self._serial & 0xFFFF:04x}")
+        name = event_name(subject.name, f"{int(wall * 1e6):x}{self._serial & 0xFFFF:04x}")
+        regarding = {"apiVersion": "v1", "kind": subject.kind, "name": subject.name, "uid": subject.uid}
         event = {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
-            "metadata": {"name": name, "namespace": pod.namespace},
+            "metadata": {"name": name, "namespace": subject.namespace},
             "eventTime": _moment(wall),
             "reportingController": self._controller,
             "reportingInstance": self._instance,
             "action": action,
             "reason": reason,
             "type": kind,
-            "regarding": {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "namespace": pod.namespace,
-                "name": pod.name,
-                "uid": pod.uid,
-            },
+            "regarding": regarding | ({"namespace": subject.namespace} if subject.kind == "Pod" else {}),
             "note": cut(note),
         }
-        self._outlet.put(name, _Call(_collection(pod), msgspec.json.encode(event)))
+        self._outlet.put(name, _Call(_collection(subject.namespace), msgspec.json.encode(event)))
         return name
 
     def _grow(self, pod: pods.Pod, topic: Topic, series: _Series) -> None:
         change = {"series": {"count": series.count, "lastObservedTime": _moment(self._clock.wall())}}
-        path = f"{_collection(pod)}/{series.name}"
+        path = f"{_collection(pod.namespace)}/{series.name}"
         self._outlet.put((series.name, "series"), _Call(path, msgspec.json.encode(change), topic))
 
     async def _send(self, _key: object, call: _Call) -> None:
@@ -211,14 +228,14 @@ def cut(note: str) -> str:
     return raw[: NOTE_BYTES_MAX - len(_CUT)].decode(errors="ignore") + _CUT
 
 
-def event_name(pod: str, suffix: str) -> str:
-    """A name for an event about the pod: its own, shortened where the whole would be too long for a name."""
-    stem = re.sub(r"[^a-z0-9]+$", "", pod[: NAME_LENGTH_MAX - len(suffix) - 1])
+def event_name(subject: str, suffix: str) -> str:
+    """A name for an event about the pod or node: its own, shortened where the whole would be too long for a name."""
+    stem = re.sub(r"[^a-z0-9]+$", "", subject[: NAME_LENGTH_MAX - len(suffix) - 1])
     return f"{stem}.{suffix}"
 
 
-def _collection(pod: pods.Pod) -> str:
-    return f"/apis/events.k8s.io/v1/namespaces/{pod.namespace}/events"
+def _collection(namespace: str) -> str:
+    return f"/apis/events.k8s.io/v1/namespaces/{namespace}/events"
 
 
 def _moment(wall: float) -> str:

@@ -19,7 +19,7 @@ import typing
 
 import msgspec
 
-from graphsched.app import backlog, promises, races, rechecks, rejections, strategies, tidings
+from graphsched.app import backlog, fullness, healing, promises, races, rechecks, rejections, strategies, tidings
 from graphsched.base.values import groups, keys, nodes, pods
 from graphsched.explain import refusals
 from graphsched.graph import admission, delta, store as stores
@@ -79,6 +79,8 @@ class Parts(msgspec.Struct, frozen=True):
     races: races.Races
     last_look: rechecks.LastLook
     rejections: rejections.Rejections
+    healing: healing.Healing
+    fullness: fullness.Fullness
 
 
 def waits(parts: Parts, pod: pods.Pod) -> bool:
@@ -103,6 +105,9 @@ class Intake:
         """Take in what waits, a bounded number of rows of it."""
         for patch in self._parts.inbox.drain(rows_max=ROWS_A_TURN):
             self._take(patch, now)
+        healed = self._parts.healing.due(now)
+        if healed is not None:
+            self._take(healed, now)
         self._conclude()
 
     def correct(self, patch: delta.Patch, now: float) -> None:
@@ -119,7 +124,7 @@ class Intake:
             self._parts.backlog.tell(news)
 
     def _take(self, patch: delta.Patch, now: float) -> None:
-        store = self._parts.store
+        store, patch = self._parts.store, self._parts.healing.imprint(patch)
         source = "" if patch.stream is None else patch.stream.source
         if patch.stream is not None and patch.stream.sequence == 1:
             # Sources of this very process need no other introduction than their first patch.

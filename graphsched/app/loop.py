@@ -154,6 +154,8 @@ class Loop:
             backlog.tick(now)
             more = backlog.ask(now, self._room)
             more = (self._leads and self.decide()) or more
+        if self.started:
+            self._parts.fullness.look(now, leads=self._leads)
         for (queue, event), count in backlog.moves.items():
             self._parts.meters.queue_incoming(queue, event.value, count)
         backlog.moves.clear()

@@ -73,6 +73,14 @@ def check(settings: configuration.Settings, *, place: str) -> None:
             problem=f"{queue.max_backoff_seconds:g} is less than initialBackoffSeconds",
             remedy=f"at least {queue.initial_backoff_seconds:g}, or 0 for no backoff",
         )
+    for resource, marks in settings.watermarks.items():
+        if marks.low_percent >= marks.high_percent:
+            raise errors.InputError(
+                place,
+                f"watermarks.{resource}.lowPercent",
+                problem=f"{marks.low_percent:g} is not below highPercent",
+                remedy=f"less than {marks.high_percent:g}",
+            )
     for field, given, known in (
         ("profile.weights", settings.profile.weights, SCORES),
         ("profile.disabledFilters", settings.profile.disabled_filters, FILTERS),

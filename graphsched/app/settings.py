@@ -15,7 +15,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from graphsched.app import backoff, election, setting_checks, setting_files
+from graphsched.app import backoff, election, fullness, healing, setting_checks, setting_files
 from graphsched.app.groups import Count, Group, Rate, Seconds, SecondsOrNone
 from graphsched.base.values import errors
 from graphsched.decision import profile as judging
@@ -263,6 +263,7 @@ class Settings(Group, frozen=True):
     Attributes:
         scheduler_name: Pods that name it as their schedulerName are ours.
         mode: How decisions become placements: `shared`, `exclusive`, `advise` or `shadow`; see docs/modes.md.
+        watermarks: Resource → the marks between which a node counts as full; see docs/graph.md. None by default.
     """
 
     scheduler_name: str = judging.Profile().scheduler_name
@@ -283,6 +284,8 @@ class Settings(Group, frozen=True):
     audit: AuditSettings = AuditSettings()
     topology: TopologySettings = TopologySettings()
     profile: ProfileSettings = ProfileSettings()
+    link_health: healing.LinkHealthSettings = healing.LinkHealthSettings()
+    watermarks: dict[str, fullness.MarkSettings] = msgspec.field(default_factory=dict)
 
     @property
     def backoff(self) -> backoff.Policy:

@@ -10,13 +10,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+import msgspec
+import numpy as np
+
 from graphsched.app import auditing, dumping, intake, leadership, loop as loops, parking
 from graphsched.base.kit import clock as clocks
 from graphsched.base.values import keys
 from graphsched.decision import cycle
 from graphsched.explain import why
 from graphsched.graph import codec, delta
-from graphsched.observe import health, server
+from graphsched.observe import health, layers, server
 from graphsched.sources import progress
 
 STUCK_S = 60.0
@@ -80,6 +83,10 @@ class Sights:
         meters.set_graph(
             generation=parts.store.generation, vertices=dict(vertices), edges={keys.EdgeKind.RUNS.value: assumed}
         )
+        links = parts.store.links
+        cut_off = int(np.count_nonzero(links.column < layers.CUT_OFF))
+        meters.layers.set_links(total=links.total, unwell=links.unwell.values(), cut_off=cut_off)
+        meters.layers.set_above(parts.fullness.above)
         classes = self._decider.classes
         meters.set_classes(len(classes))
         meters.class_hits.follow(classes.statistics.hits)
@@ -110,7 +117,7 @@ class Sights:
             self._decider,
             waiting=self._waiting(found.key),
             advised=strategy.told(found),
-            context=learned.context(now),
+            context=msgspec.structs.replace(learned.context(now), now=self._clock.wall()),
             rejections=learned.told(now),
         )
 

@@ -14,7 +14,7 @@ import typing
 from collections.abc import Callable, Iterable
 
 from graphsched.action import bind
-from graphsched.base.values import keys, pods
+from graphsched.base.values import keys, nodes, pods
 from graphsched.explain import why
 from graphsched.graph import delta
 
@@ -98,6 +98,10 @@ class Events(typing.Protocol):
 
     def failed(self, pod: pods.Pod, note: str, *, last: bool = False) -> None:
         """The pod found no node, or something went wrong with it; the `last` word is said in any case."""
+        ...
+
+    def about(self, node: nodes.Node, *, reason: str, note: str) -> None:
+        """Something about a node that its operator should know."""
         ...
 
     def clear(self) -> None:
@@ -241,6 +245,9 @@ class NoEvents:
         """Nothing is written."""
 
     def failed(self, pod: pods.Pod, note: str, *, last: bool = False) -> None:
+        """Nothing is written."""
+
+    def about(self, node: nodes.Node, *, reason: str, note: str) -> None:
         """Nothing is written."""
 
     def clear(self) -> None:

@@ -101,7 +101,8 @@ class News(msgspec.Struct, gc=False):
         if before is None:
             self.added.append(pair)
             return
-        if (before.allocatable, before.gpus, before.gpu_model) != (after.allocatable, after.gpus, after.gpu_model):
+        offers = (before.allocatable, before.budget, before.gpus, before.gpu_model)
+        if offers != (after.allocatable, after.budget, after.gpus, after.gpu_model):
             self.allocatable.append(pair)
         if before.labels != after.labels:
             self.labels.append(pair)

@@ -25,6 +25,8 @@ from graphsched.app import (
     checkups,
     comparing,
     dumping,
+    fullness,
+    healing,
     intake,
     leadership,
     loop as loops,
@@ -92,6 +94,7 @@ class Program:
         works["mode"] = self.parts.strategy.run()
         works["audit"] = self.auditor.run()
         works["inquests"] = self.parts.rejections.run()
+        works["link health"] = self.parts.healing.run()
         if (certificate := self.server.door.certificate) is not None:
             works["serving certificate"] = certificate.keep()
         return works
@@ -129,10 +132,9 @@ def build(settings: configuration.Settings, api: clients.Client, *, clock: clock
     inbox = inboxes.Inbox()
     surveyor = surveying.Surveyor(inbox, (slurm.read(path) for path in settings.topology.files))
     reflectors = _reflectors(settings, api, inbox, meters, surveyor, clock=clock, rng=rng)
-    decider = cycle.Decider(settings.decider)
-    store = stores.Store()
+    decider, store = cycle.Decider(settings.decider), stores.Store()
     queue = backlog.Backlog(settings.backoff, leftover_s=settings.queue.max_unschedulable_seconds)
-    kept = promises.Promises(store)
+    kept, past = promises.Promises(store), history.History(settings.decisions.kept)
     noted = races.Races(store, meters, scheduler=settings.scheduler_name, clock=clock)
     learned = _rejections(settings, api, inbox, noted, meters)
     elector = _elector(settings, api, inbox, meters, clock=clock, rng=rng)
@@ -156,9 +158,10 @@ def build(settings: configuration.Settings, api: clients.Client, *, clock: clock
         onlookers=(*modes.onlookers(settings, store, meters, noted, learned), surveyor, *order),
         races=noted,
         rejections=learned,
+        healing=healing.Healing(store, settings.link_health.half_lives, clock=clock, ready=inbox.ready),
+        fullness=fullness.Fullness(store, settings.watermarks, events=means.events, metrics=meters),
         last_look=rechecks.LastLook(store, kept, decider, candidates=settings.shared.candidates),
     )
-    past = history.History(settings.decisions.kept)
     checkup = checkups.Checkup(parts.store.matchers, meters, rng=rng)
     loop = loops.Loop(
         parts,

@@ -188,7 +188,7 @@ class Decider:
         """Bool a row: what the checks outside the class allow; None when they allow every node."""
         spec = pod.spec
         concerned = bool(spec.spread) or neighbours.concerns(graph, spec, pod.namespace, pod.labels)
-        concerned = concerned or paths.concerns(graph, spec, pod.namespace, pod.labels)
+        concerned = concerned or bool(graph.budgets) or paths.concerns(graph, spec, pod.namespace, pod.labels)
         if not concerned and not crowded and not self._hard_by_default:
             return None
         concerned = concerned or bool(subject.default_spread)
@@ -295,7 +295,7 @@ class Decider:
         """The checks less those that nothing in the graph gives a reason to run."""
         concerned = neighbours.concerns(graph, pod.spec, pod.namespace, pod.labels)
         limited = paths.concerns(graph, pod.spec, pod.namespace, pod.labels)
-        idle = {names.INTER_POD_AFFINITY: not concerned, names.GRAPH_PATH: not limited}
+        idle = {names.INTER_POD_AFFINITY: not concerned, names.GRAPH_PATH: not limited, names.BUDGET: not graph.budgets}
         return [each for each in self._enabled() if not idle.get(each.plugin)]
 
     def _enabled(self) -> list[check.Check]:

@@ -27,10 +27,7 @@ def lines(explanation: why.Explanation, *, verbose: bool = False) -> Iterator[st
         yield from _table(explanation)
     yield from _ways(explanation, verbose=verbose)
     for avoided in explanation.avoided[:_AVOIDED_SHOWN]:
-        yield (
-            f"  Avoided for a while: {avoided.node}, whose kubelet turned a pod away "
-            f"{wording.duration(avoided.seconds)} ago ({avoided.reason}); it counts {avoided.points} less."
-        )
+        yield f"  Avoided for a while: {avoided}."
     if explanation.groups:
         yield from _groups(explanation, verbose=verbose)
     if explanation.changes:

@@ -16,7 +16,7 @@ import numpy as np
 
 from graphsched.base.values import nodes, pods, status
 from graphsched.decision import context as contexts, cycle, names, profile, trace
-from graphsched.explain import company, groups, remedies, ways, wording
+from graphsched.explain import avoidance, company, groups, remedies, ways, wording
 from graphsched.graph import occupancy, view
 
 PLUGIN_TITLES = {
@@ -89,22 +89,6 @@ class Candidate(msgspec.Struct, frozen=True, gc=False):
     total: int
 
 
-class Avoided(msgspec.Struct, frozen=True, gc=False):
-    """A node that would take the pod and looks worse for a while, as its kubelet turned a pod of ours away.
-
-    Attributes:
-        node: Its name.
-        points: What that takes from its total.
-        reason: The kubelet's word for it.
-        seconds: How long ago the last time was.
-    """
-
-    node: str
-    points: int
-    reason: str
-    seconds: float
-
-
 class Explanation(msgspec.Struct, frozen=True, gc=False):
     """The answer.
 
@@ -122,7 +106,7 @@ class Explanation(msgspec.Struct, frozen=True, gc=False):
         changes: What would be enough, cheapest first.
         wakes_on: What makes it worth another try.
         waiting: From the live queue, where there is one.
-        avoided: Nodes that look worse for a while, where a live scheduler is asked.
+        avoided: Nodes that look worse for a while.
         ways: From each of the candidates to what the pod wants to be near and to its partners.
     """
 
@@ -138,7 +122,7 @@ class Explanation(msgspec.Struct, frozen=True, gc=False):
     changes: tuple[remedies.Change, ...] = ()
     wakes_on: tuple[str, ...] = ()
     waiting: Waiting | None = None
-    avoided: tuple[Avoided, ...] = ()
+    avoided: tuple[avoidance.Avoided, ...] = ()
     ways: tuple[ways.Way, ...] = ()
 
 
@@ -184,11 +168,7 @@ def explain(
         nodes=len(evaluation.verdicts),
         score_max=100 * sum(decider.settings.weights.get(plugin, 0) for plugin in _scored(ranked)),
         waiting=waiting,
-        avoided=tuple(
-            Avoided(each.node, context.costs[each.node], *rejections[each.node])
-            for each in ranked
-            if each.node in context.costs and each.node in rejections
-        ),
+        avoided=avoidance.avoided(beneath, ranked, context, rejections),
     )
     if advised is not None:
         return _advised(base, beneath, subject, evaluation, decider.settings, advised)

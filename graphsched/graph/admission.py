@@ -165,6 +165,8 @@ def _link_problem(link: relations.Link) -> str | None:
     ):
         if amount is not None and not (math.isfinite(amount) and amount >= 0):
             return f"{name} {amount} is not a {what}"
+    if link.seen is not None:
+        return "what was seen of a link is not for the graph, but for the ledger of link health"
     if not 0 < link.health <= 1:
         return f"health {link.health} is outside (0, 1]"
     if not (math.isfinite(link.at) and link.at >= 0):

@@ -21,10 +21,12 @@ from graphsched.graph import (
     admission,
     attributes,
     audit,
+    budgets,
     columns,
     crowd,
     delta,
     interest,
+    links,
     matchers,
     occupancy,
     partners,
@@ -49,8 +51,8 @@ class Store:
 
     Attributes:
         generation: Counts up with every patch that was applied.
-        columns, attributes, ports, images, devices, topology, routes, matchers, crowd, selections, groups: See
-            their modules; read them through a view.
+        columns, attributes, ports, images, devices, topology, routes, links, budgets, matchers, crowd, selections,
+            groups: See their modules; read them through a view.
         nominated: Node name → pods that are not placed and were nominated to it.
     """
 
@@ -63,6 +65,8 @@ class Store:
         self.devices = occupancy.Devices()
         self.topology = topology.Topology()
         self.routes = routes.Routes(self.topology, self.columns)
+        self.links = links.Links(self.columns.rows)
+        self.budgets = budgets.Budgets(self.columns.rows)
         self.matchers = matchers.MatcherIndex()
         self.streams = streams.StreamTable()
         self.selections = selections.Selections()
@@ -131,6 +135,10 @@ class Store:
     def edge_ids(self, kind: keys.EdgeKind) -> list[keys.EdgeID]:
         """Every edge of this kind, in no particular order."""
         return [edge for edge in self._edges if edge.kind is kind]
+
+    def links_at(self, key: keys.VertexKey) -> list[keys.EdgeID]:
+        """Every link that begins or ends there, in no particular order."""
+        return [edge for edge in self._edges_at.get(key, ()) if edge.kind is keys.EdgeKind.LINK]
 
     def content(self) -> tuple[dict[keys.VertexKey, delta.Vertex], dict[keys.EdgeID, relations.Edge]]:
         """Copies of the vertices and edges: all that is not derived."""
@@ -215,6 +223,8 @@ class Store:
         if arriving and self.columns.reserve(arriving):
             self.attributes.resize(self.columns.capacity)
             self.devices.resize(self.columns.capacity)
+            self.links.resize(self.columns.capacity)
+            self.budgets.resize(self.columns.capacity)
             self.matchers.resize(self.columns.capacity)
         for key, vertex in patch.vertices.items():
             self._write_vertex(key, vertex, touched)
@@ -228,6 +238,8 @@ class Store:
                 touched[edge.source] = None
             else:
                 self.topology.set_tie(edge, value)
+                if isinstance(value, relations.Link):
+                    self.links.set(edge, value)
 
     def _cut(self, edge: keys.EdgeID, touched: dict[keys.VertexKey, None]) -> None:
         value = self._edges.pop(edge, None)
@@ -242,6 +254,8 @@ class Store:
             touched[edge.source] = None
         else:
             self.topology.cut_tie(edge)
+            if isinstance(value, relations.Link):
+                self.links.cut(edge)
 
     def _write_vertex(
         self, key: keys.VertexKey, vertex: delta.Vertex | None, touched: dict[keys.VertexKey, None]
@@ -283,11 +297,14 @@ class Store:
         row = self.columns.add(after.name) if before is None else self.columns.rows[after.name]
         if arriving:
             self.images.arrive(row)
+            self.links.arrive(after.name)
         self.attributes.set(row, after)
         self.images.set(row, before.images if before else (), after.images)
         if before is None or before.labels != after.labels:
             self.topology.set_node(after.name, after.labels)
         self.columns.set_allocatable(row, after.allocatable)
+        if before is None or before.budget != after.budget:
+            self.budgets.set(row, after.name, after.budget)
         if before is None or before.gpus != after.gpus:
             self.devices.set(row, after.gpus)
             for placement in self.on_node(after.name).values():
@@ -308,6 +325,8 @@ class Store:
         self.devices.set(row, 0)
         self.topology.remove_node(node.name)
         self.columns.remove(node.name)
+        self.links.leave(row)
+        self.budgets.drop(row, node.name)
         self.columns.changed[row] = self.columns.reshaped[row] = self.generation
 
     def _settle(self, key: keys.VertexKey) -> None:
@@ -371,6 +390,8 @@ class Store:
     def _count(self, row: int, placement: Placement, *, sign: int) -> None:
         self.columns.count(row, placement.pod.held, sign=sign)
         self._count_ports(row, placement, sign=sign)
+        if self.budgets.reserving:
+            self.budgets.touch(placement.node)
         self.columns.changed[row] = self.generation
 
     def _count_ports(self, row: int, placement: Placement, *, sign: int) -> None:

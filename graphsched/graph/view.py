@@ -11,7 +11,19 @@ import typing
 from collections.abc import Iterable
 
 from graphsched.base.values import errors, keys, nodes, pods
-from graphsched.graph import attributes, columns, crowd, matchers, occupancy, partners, routes, selections, topology
+from graphsched.graph import (
+    attributes,
+    budgets,
+    columns,
+    crowd,
+    links,
+    matchers,
+    occupancy,
+    partners,
+    routes,
+    selections,
+    topology,
+)
 
 if typing.TYPE_CHECKING:
     from graphsched.graph.store import Placement, Store
@@ -31,6 +43,9 @@ class View:
         self._ports = store.ports
         self._devices = store.devices
         self._crowd = store.crowd
+        self._budgets: budgets.Budgets | None = None
+        self._left: frozenset[keys.VertexKey] = frozenset()
+        self._came: tuple[tuple[pods.Pod, str], ...] = ()
 
     def check(self) -> None:
         """Raise if the store has moved on.
@@ -83,6 +98,20 @@ class View:
         """Distances and ways over the physical layer."""
         self.check()
         return self._store.routes
+
+    @property
+    def budgets(self) -> budgets.Budgets:
+        """What may be used of the nodes."""
+        self.check()
+        if self._budgets is None:
+            self._budgets = self._store.budgets.settle(self._pods_on)
+        return self._budgets
+
+    @property
+    def links(self) -> links.Links:
+        """How well the nodes are linked."""
+        self.check()
+        return self._store.links
 
     @property
     def matchers(self) -> matchers.MatcherIndex:
@@ -150,6 +179,8 @@ class View:
         twin._ports, twin._devices = self._ports, self._devices
         gone = [placement for key in removed if (placement := self._store.placement(key)) is not None]
         newcomers = list(added)
+        twin._left = self._left | {placement.pod.key for placement in gone}
+        twin._came = (*self._came, *newcomers)
         if any(placement.pod.spec.ports for placement in gone) or any(pod.spec.ports for pod, _ in newcomers):
             twin._ports = self._ports.overlay()
         if any(placement.devices for placement in gone) or any(pod.spec.gpu is not None for pod, _ in newcomers):
@@ -164,6 +195,10 @@ class View:
                 if node in self._columns.rows
             )
         )
+        if self._store.budgets.reserving:
+            concerned = {placement.node for placement in gone} | {node for _, node in newcomers}
+            reserving = [name for name in concerned & self._columns.rows.keys() if self.budgets.reserves(name)]
+            twin._budgets = self.budgets.with_pods({name: twin._pods_on(name) for name in reserving})
         for placement in gone:
             twin._shift(placement.pod, placement.node, placement.devices, sign=-1)
         for pod, node in newcomers:
@@ -172,6 +207,10 @@ class View:
             devices = twin._devices.choose(row, wanted) if row is not None and wanted is not None else ()
             twin._shift(pod, node, devices, sign=1)
         return twin
+
+    def _pods_on(self, name: str) -> list[pods.Pod]:
+        there = [placement.pod for key, placement in self._store.on_node(name).items() if key not in self._left]
+        return there + [pod for pod, node in self._came if node == name]
 
     def _shift(self, pod: pods.Pod, node: str, devices: tuple[int, ...], *, sign: int) -> None:
         row = self._columns.rows.get(node)

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 import prometheus_client
 from prometheus_client import registry as registries
 
-from graphsched.observe import audits, election, logs, modes, plugins, series, watching
+from graphsched.observe import audits, election, layers, logs, modes, plugins, series, watching
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -51,6 +51,7 @@ class Metrics:
         declared: All metrics in order of declaration.
         election: Those of the election of a leader.
         profile: The scheduler name that `profile` labels carry.
+        layers: Those of links and of how full nodes are.
         modes: Those of the modes that leave the binding to another scheduler.
         watches: Those about the watches of the API server.
         audits: Those about comparing the graph with the cluster.
@@ -72,6 +73,7 @@ class Metrics:
         self.plugins = plugins.Plugins(self._counter)
         self._declare_neighbours()
         self.modes = modes.Modes(self._counter, self._gauge, self._histogram)
+        self.layers = layers.Layers(self._counter, self._gauge)
         self._declare_watches()
         self.election = election.Election(self._counter, self._gauge)
         self._declare_process(version)

@@ -19,7 +19,7 @@ from graphsched.base.values import (
     relations,
     selections as selection_values,
 )
-from graphsched.graph import delta
+from graphsched.graph import delta, healths
 from graphsched.sources import surveys
 
 
@@ -71,7 +71,10 @@ class ClusterState:
 
 
 def to_patch(state: ClusterState) -> delta.Patch:
-    """The patch that makes this cluster out of an empty graph; pending pods are vertices as well."""
+    """The patch that makes this cluster out of an empty graph; pending pods are vertices as well.
+
+    Links have the health that they had at the newest observation of any.
+    """
     vertices: tuple[delta.Vertex, ...] = (
         *state.namespaces,
         *state.priority_classes,
@@ -84,4 +87,4 @@ def to_patch(state: ClusterState) -> delta.Patch:
     if state.described:
         for row, value in surveys.whole(state.described, ((node.name, node.labels) for node in state.nodes)).items():
             surveys.put(patch, row, value)
-    return patch
+    return healths.pictured(patch)

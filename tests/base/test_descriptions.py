@@ -7,7 +7,7 @@ import pytest
 
 from graphsched.base.kube import wire
 from graphsched.base.values import descriptions, errors, groups, keys, labels, patterns, relations
-from graphsched.graph import delta, store
+from graphsched.graph import delta, healths, store
 from graphsched.sources import custom, surveys
 
 ZONE = "topology.kubernetes.io/zone"
@@ -69,7 +69,7 @@ def test_a_link_that_is_down_is_none() -> None:
         ({"state": "Degraded"}, {}, 0.5),
         ({}, {"health": 0.3}, 0.3),
         ({}, {"health": 0}, 0.01),
-        ({"state": "Degraded"}, {"health": 0.9}, 0.5),
+        ({"state": "Degraded"}, {"health": 0.9}, 0.45),
         ({}, {"lossPercent": 1}, 0.5),
         ({}, {"errorsPerSecond": 1, "lossPercent": 1}, 0.25),
         ({"latencyMs": 1}, {"latencyMs": 4}, 0.25),
@@ -77,13 +77,15 @@ def test_a_link_that_is_down_is_none() -> None:
     ],
 )
 def test_what_agents_write_of_a_link_is_its_health(spec: Json, status: Json, health: float) -> None:
-    """The health that somebody has worked out, or else what follows from loss, errors and latency."""
-    found = rows(network_link({**status, "observedAt": "2026-01-02T03:04:05Z"}, **spec))[
-        link("node/n1", "place/rail-0")
-    ]
+    """The health that somebody has worked out, and what follows from loss, errors and latency, once in the ledger."""
+    edge = link("node/n1", "place/rail-0")
+    told = rows(network_link({**status, "observedAt": "2026-01-02T03:04:05Z"}, **spec))[edge]
+    found = healths.pictured(delta.Patch().set_edge(edge, told)).edges[edge]
 
+    assert isinstance(found, relations.Link)
     assert pytest.approx(health) == found.health
-    assert 1767323045.0 == found.at
+    assert (1767323045.0 if status else 0.0) == found.at
+    assert found.seen is None
 
 
 def test_domains_are_ends_by_label_and_value_or_by_their_path() -> None:

@@ -226,6 +226,18 @@ CASES = (
         series={f'graphsched_rejections_total{{{A}, reason="cpu"}}': "0x40 1x20"},
     ),
     Case(
+        alert="GraphschedNodesCutOff",
+        what="one node is for a while",
+        series={f"graphsched_nodes_cut_off{{{A}}}": "1x60"},
+        fires=JOB,
+        says="1 nodes have no link left that is any good, says job graphsched; pods are kept away from them.",
+    ),
+    Case(
+        alert="GraphschedNodesCutOff",
+        what="one is for three minutes",
+        series={f"graphsched_nodes_cut_off{{{A}}}": "0x20 1x3 0x30"},
+    ),
+    Case(
         alert="GraphschedPoolLeaks",
         what="two nodes lack the taint",
         series={f'graphsched_pool_leaks{{{A}, kind="open_nodes"}}': "2x60"},

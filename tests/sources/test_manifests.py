@@ -70,7 +70,8 @@ spec:
 
     found = manifests.read([str(tmp_path / "a.yaml")])
 
-    assert (nodes.Node("n1", allocatable=(("cpu", 2000), ("memory", 4 << 30), ("pods", 10))),) == found.nodes
+    offered = (("cpu", 2000), ("memory", 4 << 30), ("pods", 10))
+    assert (nodes.Node("n1", allocatable=offered, budget=nodes.Budget(offered)),) == found.nodes
     assert ["pod/default/web"] == [pod.key for pod in found.pods]
     assert (("cpu", 500),) == found.pods[0].spec.demand.amounts
     assert (make_namespace("default"),) == found.namespaces

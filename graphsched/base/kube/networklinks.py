@@ -22,10 +22,6 @@ from graphsched.base.values import descriptions, errors, keys, places, relations
 KIND = "NetworkLink"
 DEGRADED = 0.5
 """Health of a link that somebody calls degraded and nobody has measured."""
-HEALTH_MIN = 0.01
-"""A link that is up has some health left; one that has none is to be called down."""
-ERRORS_HALVING, LOSS_HALVING = 1.0, 1.0
-"""Errors a second, and percent of packets lost, that halve the health of a link whose health nobody has worked out."""
 NAME_MAX = 253
 _NAME = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_./]*[A-Za-z0-9])?")
 _NAME_RULE = "use letters, digits and - _ . / and begin and end with a letter or digit"
@@ -114,35 +110,33 @@ def _link(by: str, spec: Spec, status: Status) -> relations.Link | None:
         problem = f'"{spec.state}" is not known'
         raise errors.InputError("spec.state", problem=problem, remedy="use Up, Degraded or Down")
     latency = _measure(spec.latency_ms, "spec.latencyMs")
-    seen = _measure(status.latency_ms, "status.latencyMs")
-    health = _health(status, latency, seen)
-    if spec.state == "Degraded":
-        health = min(health, DEGRADED)
     bandwidth = _measure(spec.bandwidth_mbps, "spec.bandwidthMbps")
+    seen = _seen(status)
     if spec.state == "Down":
         return None
     return relations.Link(
-        latency_ms=seen if latency is None else latency,
+        latency_ms=latency,
         bandwidth_mbps=bandwidth,
-        health=max(health, HEALTH_MIN),
-        at=0.0 if status.observed_at is None else max(0.0, status.observed_at.timestamp()),
+        health=DEGRADED if spec.state == "Degraded" else 1.0,
         by=by,
+        seen=seen,
     )
 
 
-def _health(status: Status, stated_ms: float | None, seen_ms: float | None) -> float:
-    """What agents make of the link, or what follows from what they have measured."""
-    lost = _measure(status.loss_percent, "status.lossPercent") or 0.0
-    failed = _measure(status.errors_per_second, "status.errorsPerSecond") or 0.0
-    if status.health is not None:
-        if not 0.0 <= status.health <= 1.0:
-            problem = f"{status.health} is not from 0 to 1"
-            raise errors.InputError("status.health", problem=problem, remedy="write e.g. 0.9")
-        return status.health
-    health = 1.0 / (1.0 + failed / ERRORS_HALVING) / (1.0 + lost / LOSS_HALVING)
-    if stated_ms and seen_ms and seen_ms > stated_ms:
-        health *= stated_ms / seen_ms
-    return health
+def _seen(status: Status) -> relations.Observation | None:
+    """What agents have measured; None where they have not."""
+    if status.health is not None and not 0.0 <= status.health <= 1.0:
+        raise errors.InputError("status.health", problem=f"{status.health} is not from 0 to 1", remedy="write e.g. 0.9")
+    lost = _measure(status.loss_percent, "status.lossPercent")
+    seen = relations.Observation(
+        at=0.0 if status.observed_at is None else max(0.0, status.observed_at.timestamp()),
+        errors_per_s=_measure(status.errors_per_second, "status.errorsPerSecond"),
+        loss=None if lost is None else lost / 100.0,
+        latency_ms=_measure(status.latency_ms, "status.latencyMs"),
+        health=status.health,
+    )
+    measured = (seen.errors_per_s, seen.loss, seen.latency_ms, seen.health)
+    return None if all(each is None for each in measured) else seen
 
 
 def _measure(number: float | None, field: str) -> float | None:

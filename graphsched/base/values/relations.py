@@ -18,6 +18,24 @@ class Contains(msgspec.Struct, frozen=True, gc=False):
     by: str = ""
 
 
+class Observation(msgspec.Struct, frozen=True, gc=False):
+    """What was seen of a link at a moment; None where nothing was measured, which is not the same as 0.
+
+    Attributes:
+        at: When, seconds since the epoch; 0 where nobody says: then it is when it was first told.
+        errors_per_s: Errors a second.
+        loss: Share of packets lost, 0 to 1.
+        latency_ms: One way.
+        health: What somebody else makes of it all, in (0, 1].
+    """
+
+    at: float = 0.0
+    errors_per_s: float | None = None
+    loss: float | None = None
+    latency_ms: float | None = None
+    health: float | None = None
+
+
 class Link(msgspec.Struct, frozen=True, gc=False):
     """Data can go from one place to another; a link counts in both directions only if it is patched in twice.
 
@@ -27,6 +45,7 @@ class Link(msgspec.Struct, frozen=True, gc=False):
         health: In (0, 1], 1 being perfect; as of the patch that brought it.
         at: When this was last measured, seconds since the epoch; 0 for what was stated and never measured.
         by: Who says so, e.g. `networklink/a-b`.
+        seen: What its source has seen of it, on the way to the ledger of link health; None in the graph.
         cost: What an operator weighs it with, in units of their own (Diktyo's networkCost): no time, and comparable
             with nothing but other costs. None where nobody says.
     """
@@ -37,6 +56,7 @@ class Link(msgspec.Struct, frozen=True, gc=False):
     at: float = 0.0
     by: str = ""
     cost: int | None = None
+    seen: Observation | None = None
 
 
 class Runs(msgspec.Struct, frozen=True, gc=False):

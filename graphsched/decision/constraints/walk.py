@@ -17,13 +17,14 @@ import numpy.typing as npt
 
 from graphsched.base.values import status
 from graphsched.decision import trace
-from graphsched.decision.constraints import check, identity, neighbours, occupancy, paths, sharing, spread
+from graphsched.decision.constraints import check, granted, identity, neighbours, occupancy, paths, sharing, spread
 from graphsched.graph import view
 
 COMPANY: tuple[check.Check, ...] = (spread.PodTopologySpread(), neighbours.InterPodAffinity())
 """Of kube-scheduler's checks, those that look at other pods."""
 PATHS = paths.Paths()
-OUTSIDE: tuple[check.Check, ...] = (*COMPANY, PATHS)
+GRANTED = granted.Granted()
+OUTSIDE: tuple[check.Check, ...] = (*COMPANY, PATHS, GRANTED)
 """Checks that depend on more than spec and node, so no class may cache their answer."""
 
 IN_ORDER: tuple[check.Check, ...] = (
@@ -39,6 +40,7 @@ IN_ORDER: tuple[check.Check, ...] = (
     occupancy.GpuDevices(),
     sharing.Headroom(),
     PATHS,
+    GRANTED,
 )
 """Every check, in the order of kube-scheduler's default profile. Our own come last, but for the pool: a node outside is
 no candidate at all, so what else speaks against it is no news."""

@@ -17,7 +17,7 @@ class Term:
 
     def selects(self, labels: Labels) -> bool:
         """Whether it means a pod with these labels."""
-        return all(labels.get(name) == value for name, value in self.match.items())
+        return self.match.items() <= labels.items()
 
 
 @dataclasses.dataclass(slots=True)
@@ -59,7 +59,7 @@ class Pod:
 
     def matches(self, match: Labels) -> bool:
         """Whether it has all of these labels."""
-        return all(self.labels.get(name) == value for name, value in match.items())
+        return match.items() <= self.labels.items()
 
 
 @dataclasses.dataclass(slots=True)

@@ -44,11 +44,16 @@ def is_befriended(cluster: Cluster, pod: Pod, node: Node) -> bool:
         here = node.labels.get(term.key)
         if here is None:
             return False
-        friends = [other for other in cluster.running if term.selects(other.labels)]
-        if not friends and term.selects(pod.labels):
-            continue
-        if not any(other.node is not None and other.node.labels.get(term.key) == here for other in friends):
-            return False
+        anywhere = False
+        for other in cluster.running:
+            if other.node is not None and term.selects(other.labels):
+                anywhere = True
+                if other.node.labels.get(term.key) == here:
+                    break
+        else:
+            # The first that wants its own company has to begin somewhere.
+            if anywhere or not term.selects(pod.labels):
+                return False
     return True
 
 

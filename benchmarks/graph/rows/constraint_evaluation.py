@@ -71,9 +71,14 @@ def _world(number: int, arriving: int) -> tuple[twins.Twins, list[twins.Twin]]:
 
 def _ours(world: twins.Twins, pods: list[twins.Twin]) -> _Sets:
     found = []
+    plans: dict[int, tuple[check.Check, ...]] = {}
     for twin in pods:
         graph, subject = world.graph.view(), _subject(twin)
-        names = _names(graph, walk.mask(graph, subject, walk.plan(walk.IN_ORDER, subject), slice(None)))
+        # As a class of pods does: replicas share their spec, and the order of the walk with it.
+        planned = plans.get(id(twin.ours.spec))
+        if planned is None:
+            planned = plans[id(twin.ours.spec)] = walk.plan(walk.IN_ORDER, subject)
+        names = _names(graph, walk.mask(graph, subject, planned, slice(None)))
         found.append(names)
         if names:
             world.place_ours(twin.ours, names[0])

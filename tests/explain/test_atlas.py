@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphsched.base.values import errors, keys, nodes, relations
+from graphsched.base.values import errors, keys, nodes, pods, relations
 from graphsched.explain.atlas import dot, figures, holding, journeys, maps, naming, stats, survey, trees
 from graphsched.graph import delta, routes, store
 from tests.explain import dot_grammar, fabrics
@@ -344,3 +344,22 @@ def test_a_link_of_unknown_width_makes_the_bottleneck_unknown() -> None:
     told = journey(fabrics.ZONE_A, fabrics.ZONE_B, routes.Metric.HOPS)
 
     assert "zone=eu/a → zone=eu/b: 1 hop · 1.2 ms one way · bandwidth unknown" == journeys.headline(told)
+
+
+def test_whom_a_pod_calls_is_an_edge() -> None:
+    """By Service or by selector, with what it asks of the way; and what it asks to be near."""
+    peers = (
+        pods.Peer("default", service="web", rate=2.0),
+        pods.Peer("default", selector=fabrics.WEB, latency_ms_max=5.0),
+    )
+    demand = pods.GraphDemand(near=(keys.VertexKey(fabrics.ZONE_A),), peers=(by_service, by_labels))
+    caller = pods.Pod(keys.pod_key("default", "front"), spec=pods.Spec(graph=demand))
+    graph = fabrics.fabric()
+    graph.apply(delta.Patch().set_vertex(caller))
+    shown = survey.survey(graph)
+    calls = {edge.target: edge.attributes for edge in shown.edges if edge.kind is maps.Relation.CALLS}
+
+    assert {"rate": 2.0} == calls["selection/Service/default/web"]
+    assert {"rate": 1.0, "latency_ms_max": 5.0} == calls["pod/default/web-2"]
+    assert 5 == len(calls)
+    assert ("pod/default/front", fabrics.ZONE_A) in edges(shown, maps.Relation.DEPENDS_ON)

@@ -6,7 +6,7 @@ label selectors match, and where other conditions narrow it further, its attribu
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from graphsched.base.values import groups, keys, labels, nodes, places, pods, policies, relations, selections
 from graphsched.explain import wording
@@ -205,6 +205,9 @@ def _workloads(graph: store.Store, draft: maps.Draft) -> None:
             _place(graph, draft, node)
         promised = None if pod.node else True
         draft.edge(pod.key, node, maps.Relation.RUNS, promised=promised, devices=list(placement.devices))
+    for each in graph.all_pods():
+        if each.spec.graph is not None:
+            _demand(graph, draft, each, each.spec.graph, by_namespace)
     for key in graph.vertex_keys(f"{keys.Kind.SELECTION}/"):
         selection = graph.vertex(key)
         if isinstance(selection, selections.Selection) and selection.selector is not None:
@@ -217,6 +220,38 @@ def _workloads(graph: store.Store, draft: maps.Draft) -> None:
         group = graph.vertex(key)
         if isinstance(group, groups.Group):
             _group(draft, group, by_namespace.get(group.namespace, ()))
+
+
+def _demand(
+    graph: store.Store,
+    draft: maps.Draft,
+    pod: pods.Pod,
+    demand: pods.GraphDemand,
+    by_namespace: Mapping[str, Sequence[pods.Pod]],
+) -> None:
+    """Whom a pod calls, by Service or by selector, and what it asks to be near."""
+    for goal in demand.near:
+        if graph.vertex(goal) is not None or graph.topology.members(goal):
+            _place(graph, draft, goal)
+            draft.edge(pod.key, goal, maps.Relation.DEPENDS_ON)
+    for peer in demand.peers:
+        called = [keys.selection_key(selections.SERVICE, peer.namespace, peer.service)] if peer.service else []
+        if peer.selector is not None:
+            called += [
+                other.key
+                for other in by_namespace.get(peer.namespace, ())
+                if other.key != pod.key and peer.selector.matches(other.labels)
+            ]
+        for other in called:
+            draft.edge(
+                pod.key,
+                other,
+                maps.Relation.CALLS,
+                rate=peer.rate,
+                latency_ms_max=peer.latency_ms_max,
+                bandwidth_mbps_min=peer.bandwidth_mbps_min,
+                cost_max=peer.cost_max,
+            )
 
 
 def _pod(graph: store.Store, draft: maps.Draft, pod: pods.Pod) -> None:

@@ -253,6 +253,7 @@ def test_the_numbers_are_those_of_the_graph() -> None:
     assert (2, 3) == (found.links.unattached, found.links.bandwidth_unknown)
     assert (0.02, 0.05, 1.2) == found.links.latency_ms
     assert (16, 900.0) == (found.links.measured, found.links.measured_oldest)
+    assert 16 * 2 * 50 < found.shape.adjacency_bytes < 3000
     assert (1, 23, 0) == (found.shape.components, found.shape.largest, found.shape.alone)
     assert (1, "topology.kubernetes.io/region", 8) == (
         found.levels[0].domains,
@@ -348,10 +349,8 @@ def test_a_link_of_unknown_width_makes_the_bottleneck_unknown() -> None:
 
 def test_whom_a_pod_calls_is_an_edge() -> None:
     """By Service or by selector, with what it asks of the way; and what it asks to be near."""
-    peers = (
-        pods.Peer("default", service="web", rate=2.0),
-        pods.Peer("default", selector=fabrics.WEB, latency_ms_max=5.0),
-    )
+    by_service = pods.Peer("default", service="web", rate=2.0)
+    by_labels = pods.Peer("default", selector=fabrics.WEB, latency_ms_max=5.0)
     demand = pods.GraphDemand(near=(keys.VertexKey(fabrics.ZONE_A),), peers=(by_service, by_labels))
     caller = pods.Pod(keys.pod_key("default", "front"), spec=pods.Spec(graph=demand))
     graph = fabrics.fabric()

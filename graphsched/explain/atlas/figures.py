@@ -25,6 +25,7 @@ def _shape(shape: stats.Shape) -> list[list[str]]:
     return [
         ["degree", f"{shape.degree_mean:g}", f"on average, {shape.degree_max:,} at most{busiest}"],
         ["components", f"{shape.components:,}", f"the largest of {shape.largest:,}{alone}"],
+        ["adjacency", f"{wording.size(shape.adjacency_bytes)}B", "the edges as they are walked, packed, both ways"],
         ["diameter", f"≥ {shape.diameter_min:,}", "edges: found by walking to the farthest vertex twice"],
     ]
 

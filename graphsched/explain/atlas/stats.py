@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
+import numpy as np
 import rustworkx
 
 from graphsched.base.values import keys, relations
 from graphsched.explain.atlas import maps, survey
-from graphsched.graph import store
+from graphsched.graph import adjacency, store
 
 HEALTHS: tuple[tuple[str, float], ...] = (
     ("perfect", 1.0),
@@ -37,6 +38,7 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
         alone: Vertices without any edge.
         diameter_min: The longest of the shortest ways is at least so many edges: found by walking to the farthest
             vertex twice, exact in a tree.
+        adjacency_bytes: What its edges take in the packed form in which they are walked, each in both directions.
     """
 
     degree_mean: float = 0.0
@@ -46,6 +48,7 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
     largest: int = 0
     alone: int = 0
     diameter_min: int = 0
+    adjacency_bytes: int = 0
 
 
 class Links(msgspec.Struct, frozen=True, kw_only=True):
@@ -130,7 +133,14 @@ def _shape(physical: maps.Map) -> Shape:
         largest=len(largest),
         alone=sum(not degree for degree in degrees),
         diameter_min=_farthest(drawn, far)[1],
+        adjacency_bytes=_packed(rows, physical.edges).nbytes,
     )
+
+
+def _packed(rows: Mapping[str, int], edges: Sequence[maps.Edge]) -> adjacency.Adjacency[int]:
+    ends = np.array([(rows[edge.source], rows[edge.target]) for edge in edges], np.int64).reshape(-1, 2)
+    both = np.concatenate([ends, ends[:, ::-1]])
+    return adjacency.load(both[:, 0], both[:, 1], vertices=np.arange(len(rows)))
 
 
 def _farthest(drawn: rustworkx.PyGraph[str, None], start: int) -> tuple[int, int]:

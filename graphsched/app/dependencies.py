@@ -161,5 +161,4 @@ def _split(name: str, namespace: str) -> tuple[str, str]:
 
 def _declared(pod: pods.Pod) -> tuple[str, ...]:
     """What the annotation `graphsched.io/depends-on` names."""
-    demand = getattr(pod.spec, "graph", None)
-    return () if demand is None else tuple(demand.depends_on)
+    return () if pod.spec.graph is None else pod.spec.graph.depends_on

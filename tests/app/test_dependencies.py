@@ -66,6 +66,26 @@ def test_pods_that_nothing_ties_are_no_vertices() -> None:
     assert 0 == tied.version
 
 
+def test_a_pod_waits_for_the_names_in_its_annotation() -> None:
+    """Of its own namespace, or of another; for those that bear the name by themselves, by a label or by their owner."""
+    tied = dependencies.Dependencies()
+    waiting = pods.Spec(graph=pods.GraphDemand(depends_on=("cache", "other/db")))
+    tied.enter(pods.Pod(keys.pod_key("default", "web"), spec=waiting))
+    tied.enter(pod("cache-0", "cache"))
+    owner = keys.selection_key("StatefulSet", "other", "db")
+    tied.enter(pods.Pod(keys.pod_key("other", "db-0"), owner=owner))
+    tied.enter(pods.Pod(keys.pod_key("default", "db")))
+
+    expected: dict[str, list[str]] = {
+        "awaited/default/cache": ["pod/default/web"],
+        "awaited/other/db": ["pod/default/web"],
+        "pod/default/cache-0": ["awaited/default/cache"],
+        "pod/default/web": [],
+        "pod/other/db-0": ["awaited/other/db"],
+    }
+    assert expected == edges(tied)
+
+
 def test_nobody_waits_for_a_sibling() -> None:
     """A workload that names itself does not wait."""
     tied = dependencies.Dependencies()

@@ -333,6 +333,9 @@ def snapshot(
         bool,
         typer.Option("--from-scheduler", help="Ask a running scheduler for its graph, promises included."),
     ] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Keep the file up to date with that graph until Ctrl-C.")
+    ] = False,
     server: Annotated[
         str,
         typer.Option(
@@ -361,6 +364,7 @@ def snapshot(
                 kubeconfig=kubeconfig,
                 context=context,
                 from_scheduler=from_scheduler,
+                follow=follow,
                 server=asking.Server(url=server, token_file=token_file, ca_file=ca_file, insecure=insecure),
             )
         )

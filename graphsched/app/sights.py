@@ -19,7 +19,7 @@ from graphsched.base.values import keys
 from graphsched.decision import cycle
 from graphsched.explain import why
 from graphsched.graph import codec, delta
-from graphsched.observe import health, layers, server
+from graphsched.observe import feeds, health, layers
 from graphsched.sources import progress
 
 STUCK_S = 60.0
@@ -121,7 +121,7 @@ class Sights:
             rejections=learned.told(now),
         )
 
-    async def graph(self) -> server.Graph:
+    async def graph(self) -> feeds.Graph:
         """The whole graph with the promises in it, encoded.
 
         Only copying the tables is done on the loop; encoding goes on beside it, on values that never change.
@@ -132,7 +132,7 @@ class Sights:
         vertices, edges = store.content()
         patch = delta.Patch(vertices=vertices, edges=edges)
         data = await asyncio.to_thread(codec.encode, patch, base_generation=generation)
-        return server.Graph(generation, data)
+        return feeds.Graph(generation, data)
 
     def _waiting(self, key: keys.VertexKey) -> why.Waiting | None:
         entry = self._parts.backlog.get(key)

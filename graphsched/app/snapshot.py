@@ -24,12 +24,12 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 import graphsched
-from graphsched.app import asking, targets, terminal
+from graphsched.app import asking, following, targets, terminal
 from graphsched.base.kit import clock
 from graphsched.base.kube import client as clients, config, credentials, lists, nodes
 from graphsched.base.values import errors, keys
 from graphsched.explain import wording
-from graphsched.graph import delta
+from graphsched.graph import codec, delta, followers
 from graphsched.sources import captures
 
 RESOURCES: tuple[tuple[str, str, str], ...] = (
@@ -132,6 +132,8 @@ _CLASSES = {
 """What is kept beside the metadata of kinds whose fields are at the top."""
 
 _GRAPH_TIMEOUT_S = 60.0
+_REFUSED_MAX = 3
+"""So many answers in a row that are no graph are no accident."""
 
 _Object = dict[str, typing.Any]
 
@@ -143,17 +145,20 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     kubeconfig: str = ""
     context: str = ""
     from_scheduler: bool = False
+    follow: bool = False
     server: asking.Server = asking.Server(url="")
 
 
 def command(options: Options) -> int:
-    """Capture; returns 0.
+    """Capture; returns 0. With `follow` it does not return.
 
     Raises:
         InputError: No credentials, options that do not go together, or the file can not be written.
         ClusterError: The API server or the scheduler refused or went away; nothing was written.
     """
     _check(options)
+    if options.follow:
+        _follow(options)
     told = _from_scheduler(options) if options.from_scheduler else _from_cluster(options)
     terminal.note(f"captured {told} to {'stdout' if options.output == '-' else options.output}")
     return 0
@@ -165,6 +170,7 @@ def _check(options: Options) -> None:
         ("--token-file", options.server.token_file),
         ("--ca-file", options.server.ca_file),
         ("--insecure-skip-tls-verify", options.server.insecure),
+        ("--follow", options.follow),
     ):
         if value and not options.from_scheduler:
             raise errors.InputError(name, problem="is of a scheduler", remedy="add --from-scheduler, or leave it out")
@@ -173,11 +179,37 @@ def _check(options: Options) -> None:
             raise errors.InputError(name, problem="is of no use with --from-scheduler", remedy="leave it out")
     if options.from_scheduler and options.output == "-" and sys.stdout.isatty():
         raise errors.InputError("--output", problem="a graph is no text", remedy="name a file, e.g. cluster.dg")
+    if options.follow and options.output == "-":
+        raise errors.InputError("--follow", problem="keeps a file up to date", remedy="name it with --output")
+
+
+def _server(options: Options) -> asking.Server:
+    return options.server if options.server.url else msgspec.structs.replace(options.server, url=asking.DEFAULT)
+
+
+def _follow(options: Options) -> typing.NoReturn:
+    """Keep the file up to date with a running scheduler's graph, and say what becomes of it."""
+    copy = followers.Follower()
+    follows = following.Following(_server(options), copy)
+    refused = 0
+    while True:
+        step = follows.step()
+        refused = refused + 1 if step is following.Step.REFUSED else 0
+        if refused == _REFUSED_MAX:
+            raise errors.ClusterError(f"{_server(options).url}: not a graph that can be followed: {follows.problem}")
+        if step in {following.Step.BEGUN, following.Step.CHANGED}:
+            vertices, edges = copy.store.content()
+            whole = codec.encode(delta.Patch(vertices=vertices, edges=edges), base_generation=copy.generation)
+            with targets.whole(options.output) as write:
+                write(whole)
+        if step is not following.Step.UNCHANGED:
+            problem = f" ({follows.problem})" if follows.problem else ""
+            terminal.note(f"{options.output}: {step} at generation {copy.generation:,}{problem}")
 
 
 def _from_scheduler(options: Options) -> str:
     """Write a running scheduler's graph; returns what is in it."""
-    server = options.server if options.server.url else msgspec.structs.replace(options.server, url=asking.DEFAULT)
+    server = _server(options)
     data = asking.get(
         server,
         "/debug/graph",

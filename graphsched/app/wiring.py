@@ -25,6 +25,7 @@ from graphsched.app import (
     checkups,
     comparing,
     dumping,
+    feeding,
     fullness,
     healing,
     intake,
@@ -246,6 +247,9 @@ def _seen(
         conflicts=parts.races.newest,
         explain=shown.explain,
         graph=shown.graph,
+        # Another process, or the same one started again, must have another number.
+        feed=feeding.Feed(parts.store, epoch=uuid.uuid4().int >> 67),
+        affinity=feeding.AffinityFeed(parts.store, epoch=uuid.uuid4().int >> 67),
         queue=shown.queue,
         standby=shown.standby,
         config=settings,

@@ -2,7 +2,7 @@
 
 `encode` writes what `schemas/delta_graph.fbs` describes; `decode` takes bytes from anywhere and answers with a patch or
 a refusal. The steps are kept apart: `packing` and `unpacking` turn patches into arrays and back, `wire` turns arrays
-into a FlatBuffer and back, and this module adds the header that tells whether the bytes are whole before anything looks
+into a FlatBuffer and back, and `envelope` adds the header that tells whether the bytes are whole before anything looks
 at them.
 
 Comes in: patches; untrusted bytes. Goes out: bytes; patches that are well formed, to `store.apply`, which checks what
@@ -18,18 +18,16 @@ which checks types and nothing else:
 
 from __future__ import annotations
 
-import struct
-import typing
-import zlib
-
 import msgspec
 
-from graphsched.graph import delta, packing, unpacking, wire
+from graphsched.graph import delta, envelope, packing, unpacking, wire
 
 FORMAT = 3
 """Raised whenever an older reader would misread or miss anything; see the schema."""
 
-_HEADER = struct.Struct("<4sHHIIQ")
+KIND = envelope.Kind("encoded patch", "DeltaGraph", wire.IDENTIFIER, FORMAT)
+Header = envelope.Header
+HEADER_BYTES = envelope.HEADER_BYTES
 
 
 class Limits(msgspec.Struct, frozen=True, gc=False):
@@ -47,23 +45,6 @@ class Limits(msgspec.Struct, frozen=True, gc=False):
 DEFAULT_LIMITS = Limits()
 
 
-class Header(typing.NamedTuple):
-    """What stands before the buffer.
-
-    Attributes:
-        format: Of the buffer.
-        length: Of the buffer, in bytes.
-        checksum: CRC-32 of the buffer.
-        base_generation: The generation a follower's copy must have; 0 for patches that go by their stream's sequence;
-            the generation at which a follower begins for a whole graph.
-    """
-
-    format: int
-    length: int
-    checksum: int
-    base_generation: int
-
-
 def encode(patch: delta.Patch, *, base_generation: int = 0) -> bytes:
     """The patch as bytes.
 
@@ -72,39 +53,22 @@ def encode(patch: delta.Patch, *, base_generation: int = 0) -> bytes:
         OverflowError: A number does not fit the column that the schema gives it.
     """
     buffer = wire.write(packing.pack(patch))
-    return _HEADER.pack(wire.IDENTIFIER, FORMAT, 0, len(buffer), zlib.crc32(buffer), base_generation) + buffer
+    return envelope.seal(KIND, buffer, base_generation=base_generation)
 
 
 def header(data: bytes) -> Header | delta.Refused:
     """The header alone, for those who wait for the rest or must know the base generation."""
-    if len(data) < _HEADER.size:
-        return _refused(f"{len(data)} bytes are less than the header's {_HEADER.size}")
-    identifier, version, reserved, length, checksum, base_generation = _HEADER.unpack_from(data)
-    if identifier != wire.IDENTIFIER:
-        return _refused("it does not start as a DeltaGraph does")
-    if version > FORMAT or not version or reserved:
-        return _refused(f"format {version} is not known, formats up to {FORMAT} are")
-    return Header(version, length, checksum, base_generation)
+    return envelope.header(KIND, data)
 
 
 def decode(data: bytes, *, limits: Limits = DEFAULT_LIMITS) -> delta.Patch | delta.Refused:
     """The patch that these bytes hold, or why they are refused (reason `invalid`). Never raises."""
-    if len(data) > limits.bytes_max:
-        return _refused(f"{len(data)} bytes are more than the {limits.bytes_max} allowed")
-    head = header(data)
-    if isinstance(head, delta.Refused):
-        return head
-    buffer = memoryview(data)[_HEADER.size :]
-    if len(buffer) != head.length:
-        return _refused(f"{len(buffer)} bytes follow the header, which announces {head.length}")
-    if zlib.crc32(buffer) != head.checksum:
-        return _refused("the checksum differs: it was damaged on the way")
+    found = envelope.opened(KIND, data, bytes_max=limits.bytes_max)
+    if isinstance(found, delta.Refused):
+        return found
+    head, buffer = found
     tables = wire.read(buffer, rows_max=limits.rows_max)
     if isinstance(tables, str):
-        return _refused(tables)
+        return envelope.refused(KIND, tables)
     patch = unpacking.unpack(tables, head.format)
-    return _refused(patch) if isinstance(patch, str) else patch
-
-
-def _refused(problem: str) -> delta.Refused:
-    return delta.Refused("invalid", f"encoded patch: {problem}")
+    return envelope.refused(KIND, patch) if isinstance(patch, str) else patch

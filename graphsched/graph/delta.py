@@ -5,12 +5,12 @@ says what is removed and what is set; removals come first, so "delete and re-cre
 Setting is absolute, never relative, which is what makes applying twice the same as applying once.
 
 The laws below are properties in `tests/laws`: `merge(p, q)` equals applying in order, `diff(g, h)` turns g into h, and
-`Applied.undo` turns it back.
+`invert`, as `Applied.undo`, turns it back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
@@ -27,6 +27,10 @@ Vertex = (
     | policies.Rule
 )
 """The value structs that are stored as vertices; each knows its `key`."""
+
+
+Content = tuple[Mapping[keys.VertexKey, Vertex], Mapping[keys.EdgeID, relations.Edge]]
+"""Vertices and edges: all of a graph that is not derived."""
 
 
 class Stream(msgspec.Struct, frozen=True, gc=False):
@@ -171,10 +175,53 @@ def split(patch: Patch, *, rows_max: int) -> list[Patch]:
     return [*parts, part] if len(part) or not parts else parts
 
 
-def diff(
-    before: tuple[Mapping[keys.VertexKey, Vertex], Mapping[keys.EdgeID, relations.Edge]],
-    after: tuple[Mapping[keys.VertexKey, Vertex], Mapping[keys.EdgeID, relations.Edge]],
+def invert(
+    patch: Patch, before: Content, edges_at: Callable[[keys.VertexKey], Iterable[keys.EdgeID]] | None = None
 ) -> Patch:
+    """The patch that takes this one back: applied to what the patch makes of `before`, it gives `before`.
+
+    Args:
+        patch: What is to be taken back.
+        before: The graph that it is, or was, applied to.
+        edges_at: The edges of `before` that touch a vertex, for whoever has them at hand; else all are gone through.
+    """
+    vertices, edges = before
+    if edges_at is None:
+        edges_at = _edges_at(patch, edges)
+    back = Patch()
+    lost = {edge for key in patch.removed for edge in edges_at(key)} | patch.cut
+    for edge in (*lost, *patch.edges):
+        value = edges.get(edge)
+        if value is not None:
+            back.edges[edge] = value
+        else:
+            back.cut.add(edge)
+    for key in (*patch.removed, *patch.vertices):
+        vertex = vertices.get(key)
+        if vertex is not None:
+            back.vertices[key] = vertex
+        else:
+            back.removed.add(key)
+    # Removing a vertex on the way back would take along edges that were dangling from it before.
+    for key in back.removed:
+        back.edges.update({edge: edges[edge] for edge in edges_at(key)})
+    return back
+
+
+def _edges_at(
+    patch: Patch, edges: Mapping[keys.EdgeID, relations.Edge]
+) -> Callable[[keys.VertexKey], Iterable[keys.EdgeID]]:
+    """The edges at every vertex that the patch touches, found in one pass."""
+    found: dict[keys.VertexKey, set[keys.EdgeID]] = {key: set() for key in (*patch.removed, *patch.vertices)}
+    if found:
+        for edge in edges:
+            for end in edge[:2]:
+                if end in found:
+                    found[end].add(edge)
+    return lambda key: found[key]
+
+
+def diff(before: Content, after: Content) -> Patch:
     """The smallest patch that turns one graph's (vertices, edges) into the other's."""
     old_vertices, old_edges = before
     new_vertices, new_edges = after

@@ -30,6 +30,7 @@ from graphsched.graph import (
     matchers,
     occupancy,
     partners,
+    patchlog,
     routes,
     selections,
     streams,
@@ -54,10 +55,12 @@ class Store:
         columns, attributes, ports, images, devices, topology, routes, links, budgets, matchers, crowd, selections,
             groups: See their modules; read them through a view.
         nominated: Node name → pods that are not placed and were nominated to it.
+        log: The last patches, for followers; None until there is one.
     """
 
     def __init__(self) -> None:
         self.generation = 0
+        self.log: patchlog.PatchLog | None = None
         self.columns = columns.Columns()
         self.attributes = attributes.Attributes()
         self.ports = occupancy.Ports()
@@ -167,12 +170,14 @@ class Store:
         problem = admission.problem(patch, self.promised)
         if problem:
             return delta.Refused("invalid", problem)
-        back = self._inverse(patch) if undo else None
+        back = delta.invert(patch, (self._vertices, self._edges), self._touching) if undo else None
         self.generation += 1
         touched = self._remove(patch)
         self._set(patch, touched)
         for key in touched:
             self._settle(key)
+        if self.log is not None:
+            self.log.add(self.generation, patch)
         if patch.stream is not None:
             self.streams.advance(patch.stream)
         return delta.Applied(self.generation, back)
@@ -184,25 +189,8 @@ class Store:
         """
         return admission.sift(patch, self.promised)
 
-    def _inverse(self, patch: delta.Patch) -> delta.Patch:
-        back = delta.Patch()
-        lost = {edge for key in patch.removed for edge in self._edges_at.get(key, ())} | patch.cut
-        for edge in (*lost, *patch.edges):
-            before = self._edges.get(edge)
-            if before is not None:
-                back.edges[edge] = before
-            else:
-                back.cut.add(edge)
-        for key in (*patch.removed, *patch.vertices):
-            vertex = self._vertices.get(key)
-            if vertex is not None:
-                back.vertices[key] = vertex
-            else:
-                back.removed.add(key)
-        # Removing a vertex on the way back would take along edges that were dangling from it before.
-        for key in back.removed:
-            back.edges.update({edge: self._edges[edge] for edge in self._edges_at.get(key, ())})
-        return back
+    def _touching(self, key: keys.VertexKey) -> Iterable[keys.EdgeID]:
+        return self._edges_at.get(key, ())
 
     def _remove(self, patch: delta.Patch) -> dict[keys.VertexKey, None]:
         """Carry out the removals; returns the keys of pods whose placement may have changed, in order."""

@@ -156,7 +156,7 @@ def write(tables: Tables) -> bytes:
     """The buffer that holds these arrays; empty ones are left out."""
     content = {name: rows for name, rows in tables.rows.items() if len(rows)}
     builder = flatbuffers.Builder(sum(rows.nbytes + 32 for rows in content.values()) + 512)
-    offsets = {name: _write_vector(builder, content[name]) for name in VECTORS if name in content}
+    offsets = {name: write_vector(builder, content[name]) for name in VECTORS if name in content}
     DeltaGraph.DeltaGraphStart(builder)
     for name, offset in offsets.items():
         _ADD[name](builder, offset)
@@ -166,7 +166,8 @@ def write(tables: Tables) -> bytes:
     return bytes(builder.Output())
 
 
-def _write_vector(builder: flatbuffers.Builder, rows: npt.NDArray[typing.Any]) -> int:
+def write_vector(builder: flatbuffers.Builder, rows: npt.NDArray[typing.Any]) -> int:
+    """Lay out a vector of these rows as one block; returns its offset."""
     data = rows.tobytes()
     # Rows with a 64-bit column are aligned to 8 bytes, as the compiler's own code aligns them.
     builder.StartVector(rows.itemsize, len(rows), 8 if rows.itemsize % 8 == 0 and _is_wide(rows.dtype) else 4)
@@ -176,7 +177,7 @@ def _write_vector(builder: flatbuffers.Builder, rows: npt.NDArray[typing.Any]) -
 
 
 def _is_wide(dtype: np.dtype[typing.Any]) -> bool:
-    return any(dtype[name].itemsize == 8 for name in dtype.names or ())
+    return dtype.itemsize == 8 if dtype.names is None else any(dtype[name].itemsize == 8 for name in dtype.names)
 
 
 def read(buffer: bytes | memoryview, *, rows_max: int) -> Tables | str:
@@ -187,9 +188,7 @@ def read(buffer: bytes | memoryview, *, rows_max: int) -> Tables | str:
         rows_max: No vector may have more rows; the bytes of `text` are no rows.
     """
     size = len(buffer)
-    if size < 8 or buffer[4:8] != IDENTIFIER:
-        return "the buffer is no DeltaGraph"
-    slots = _slots(buffer)
+    slots = root_slots(buffer, IDENTIFIER, _FIELDS)
     if isinstance(slots, str):
         return slots
     stream: npt.NDArray[np.void] = np.zeros(0, STREAM)
@@ -199,16 +198,24 @@ def read(buffer: bytes | memoryview, *, rows_max: int) -> Tables | str:
         stream = np.frombuffer(buffer, STREAM, 1, slots[STREAM_SLOT])
     rows: dict[str, npt.NDArray[typing.Any]] = {}
     for name, (slot, dtype) in VECTORS.items():
-        vector = _map(buffer, slots.get(slot), dtype, size if name == "text" else rows_max)
+        vector = mapped(buffer, slots.get(slot), dtype, size if name == "text" else rows_max)
         if isinstance(vector, str):
             return f"{name}: {vector}"
         rows[name] = vector
     return Tables(stream, rows)
 
 
-def _slots(buffer: bytes | memoryview) -> dict[int, int] | str:
-    """Where in the buffer each present field of the root table is, by field id."""
+def root_slots(buffer: bytes | memoryview, identifier: bytes, fields: int) -> dict[int, int] | str:
+    """Where in the buffer each present field of the root table is, by field id; or what is wrong with it.
+
+    Args:
+        buffer: Any bytes.
+        identifier: What the buffer has to be.
+        fields: How many fields its table may have.
+    """
     size = len(buffer)
+    if size < 8 or buffer[4:8] != identifier:
+        return f"the buffer is no {identifier.decode()}"
     (root,) = struct.unpack_from("<I", buffer, 0)
     if root < 8 or root + 4 > size:
         return "the root table lies outside the buffer"
@@ -220,16 +227,17 @@ def _slots(buffer: bytes | memoryview) -> dict[int, int] | str:
     if table_size < 4 or table_size % 2 or table + table_size > size or root_size < 4 or root + root_size > size:
         return "the field table does not fit the buffer"
     offsets = struct.unpack_from(f"<{(table_size - 4) // 2}H", buffer, table + 4)
-    if any(offsets[_FIELDS:]):
+    if any(offsets[fields:]):
         return "it has fields that this version does not know"
     if any(offset and not 4 <= offset <= root_size - 4 for offset in offsets):
         return "a field lies outside its table"
     return {slot: root + offset for slot, offset in enumerate(offsets) if offset}
 
 
-def _map(
+def mapped(
     buffer: bytes | memoryview, at: int | None, dtype: np.dtype[typing.Any], rows_max: int
 ) -> npt.NDArray[typing.Any] | str:
+    """The rows of the vector that the field at this place names, mapped; none for a field that is not there."""
     if at is None:
         return np.zeros(0, dtype)
     (forward,) = struct.unpack_from("<I", buffer, at)

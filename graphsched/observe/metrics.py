@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 import prometheus_client
 from prometheus_client import registry as registries
 
-from graphsched.observe import audits, election, layers, logs, modes, plugins, series, watching
+from graphsched.observe import audits, election, following, layers, logs, modes, plugins, series, watching
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -56,6 +56,7 @@ class Metrics:
         watches: Those about the watches of the API server.
         audits: Those about comparing the graph with the cluster.
         plugins: Those about plugins that order the queue.
+        following: Those about others that copy the graph.
     """
 
     def __init__(self, *, profile: str, version: str) -> None:
@@ -76,6 +77,7 @@ class Metrics:
         self.layers = layers.Layers(self._counter, self._gauge)
         self._declare_watches()
         self.election = election.Election(self._counter, self._gauge)
+        self.following = following.Following(self._counter, self._gauge)
         self._declare_process(version)
         prometheus_client.ProcessCollector(registry=self.registry)
 

@@ -21,7 +21,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import msgspec
 from aiohttp import http_exceptions, web
 
-from graphsched.observe import access, health as healths, listener as listeners, metrics as meters, tls
+from graphsched.observe import access, feeds, health as healths, listener as listeners, metrics as meters, tls
 
 _log = logging.getLogger(__name__)
 _http_log = logging.getLogger(f"{__name__}.http")
@@ -44,6 +44,7 @@ _GRAPH_CHUNK_BYTES = 256 << 10
 _HEADER_BYTES_MAX = 8190
 """For the request line, and for each header: a token has 1 to 4 kB."""
 _HEADERS_MAX = 64
+_BUSY = 503
 _OPEN = ("/healthz", "/readyz", "/livez")
 
 _INDEX = """graphsched
@@ -56,7 +57,9 @@ _INDEX = """graphsched
 /debug/conflicts    the last races with other schedulers: who, where, when it was seen (?limit=20)
 /debug/explain      why a pod is where it is, or why it is pending (?pod=namespace/name)
 /debug/queue        who waits, where, and refused by whom
-/debug/graph        the whole graph, to replay it: graphsched snapshot --from-scheduler
+/debug/graph        the whole graph, to replay it: graphsched snapshot --from-scheduler; or to copy it and keep the
+                    copy up to date: ?follow, then ?after=GENERATION&epoch=EPOCH (&wait=SECONDS)
+/debug/affinity     which rule of a pod reaches which node, as columns to copy, likewise
 /debug/shadow       mode shadow: how another scheduler's choices compare with ours (?limit=20)
 """
 
@@ -74,18 +77,6 @@ Explain = Callable[[str], Awaitable[object | None]]
 """`namespace/name` → an answer msgspec can encode, or None for a pod nobody knows."""
 
 
-class Graph(msgspec.Struct, frozen=True):
-    """The graph as it was at one moment.
-
-    Attributes:
-        generation: That moment.
-        data: Encoded, to be passed on as it is.
-    """
-
-    generation: int
-    data: bytes
-
-
 class Sights(msgspec.Struct, frozen=True):
     """What there is to see.
 
@@ -96,6 +87,8 @@ class Sights(msgspec.Struct, frozen=True):
         conflicts: Recent conflicts with other schedulers.
         explain: Explains one pod.
         graph: Hands out the whole graph.
+        feed: Hands it out to those who copy it, and what changed since.
+        affinity: Likewise the affinity graph.
         standby: Why another replica is to be asked about decisions; empty when this one makes them.
         queue: Shows who waits; anything msgspec can encode.
         config: The configuration in effect, without secrets; anything msgspec can encode.
@@ -107,7 +100,9 @@ class Sights(msgspec.Struct, frozen=True):
     decisions: Decisions
     conflicts: Conflicts
     explain: Explain
-    graph: Callable[[], Awaitable[Graph]]
+    graph: Callable[[], Awaitable[feeds.Graph]]
+    feed: feeds.Feed
+    affinity: feeds.Feed
     queue: Callable[[], object]
     config: object
     standby: Callable[[], str] = str
@@ -135,6 +130,9 @@ class Server:
         self._requests = 0
         self._explanations = 0
         self._giving = False
+        self._stopping = asyncio.Event()
+        self._feeding = feeds.Feeding(sights.feed, sights.metrics, stopping=self._stopping)
+        self._affinity_feeding = feeds.Feeding(sights.affinity, sights.metrics, stopping=self._stopping)
         self._encoder = msgspec.json.Encoder(enc_hook=str)
         self._runner: web.AppRunner | None = None
         self._listener: listeners.Listener | None = None
@@ -158,6 +156,7 @@ class Server:
                 web.get("/debug/explain", self._explain),
                 web.get("/debug/queue", self._queue),
                 web.get("/debug/graph", self._graph, allow_head=False),
+                web.get("/debug/affinity", self._affinity, allow_head=False),
                 web.get("/debug/shadow", self._shadow),
             ]
         )
@@ -187,6 +186,7 @@ class Server:
 
     async def stop(self) -> None:
         """Stop listening and close all connections; harmless when not started."""
+        self._stopping.set()
         if self._listener is not None:
             listener, self._listener = self._listener, None
             await listener.stop()
@@ -303,12 +303,25 @@ class Server:
     async def _graph(self, request: web.Request) -> web.StreamResponse:
         if closed := self._closed(request):
             return closed
+        if "after" in request.query:
+            return await _fed(request, self._feeding)
+        follows = "follow" in request.query
+        return await self._given(request, self._feeding.whole if follows else self._sights.graph)
+
+    async def _affinity(self, request: web.Request) -> web.StreamResponse:
+        if closed := self._closed(request):
+            return closed
+        if "after" in request.query:
+            return await _fed(request, self._affinity_feeding)
+        return await self._given(request, self._affinity_feeding.whole)
+
+    async def _given(self, request: web.Request, whole: Callable[[], Awaitable[feeds.Graph]]) -> web.StreamResponse:
+        """Hand out something large, to one caller at a time."""
         if self._giving:
             return _problem(503, "the graph is being handed out to somebody else, try again", retry=True)
         self._giving = True
         try:
-            graph = await self._sights.graph()
-            return await _sent(request, graph)
+            return await _sent(request, await whole())
         finally:
             self._giving = False
 
@@ -331,7 +344,7 @@ def _limit(request: web.Request) -> int | web.Response:
     return int(text)
 
 
-async def _sent(request: web.Request, graph: Graph) -> web.StreamResponse:
+async def _sent(request: web.Request, graph: feeds.Graph) -> web.StreamResponse:
     """Send the graph in parts, each as soon as the caller has read enough of those before."""
     response = web.StreamResponse(headers={GENERATION_HEADER: str(graph.generation)})
     response.content_type = "application/octet-stream"
@@ -347,6 +360,15 @@ async def _sent(request: web.Request, graph: Graph) -> web.StreamResponse:
         _log.warning("the graph was not read within %.0f s: the connection is closed", GRAPH_S_MAX)
         _abort(request)
     return response
+
+
+async def _fed(request: web.Request, feeding: feeds.Feeding) -> web.StreamResponse:
+    answer = await feeding.answer(request.query)
+    if not isinstance(answer, feeds.Refusal):
+        return await _sent(request, answer)
+    if not answer.text:
+        return web.Response(status=answer.status)
+    return _problem(answer.status, answer.text, retry=answer.status == _BUSY)
 
 
 def _abort(request: web.Request) -> None:

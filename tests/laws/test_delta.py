@@ -56,6 +56,23 @@ def test_the_difference_says_nothing_that_is_so_already(one: meaning.Content, ot
             assert meaning.plainly(one, shorter) != other
 
 
+@given(graphs, patches)
+def test_what_is_inverted_is_taken_back(graph: meaning.Content, patch: delta.Patch) -> None:
+    """apply(apply(g, p), invert(p, g)) == g, whatever the patch says, dangling edges included."""
+    back = delta.invert(patch, graph)
+
+    assert meaning.plainly(meaning.plainly(graph, patch), back) == graph
+
+
+@given(graphs, patches)
+def test_inverting_twice_is_the_patch_where_it_matters(graph: meaning.Content, patch: delta.Patch) -> None:
+    """The inverse of the inverse leads where the patch led."""
+    after = meaning.plainly(graph, patch)
+    again = delta.invert(delta.invert(patch, graph), after)
+
+    assert meaning.plainly(graph, again) == after
+
+
 def test_an_edge_that_loses_its_vertex_is_set_again() -> None:
     """Removing the vertex takes the edge along, although both graphs have it."""
     node, edge, link = VERTICES[0], EDGES[0], relations.Link(1.0, 10.0)

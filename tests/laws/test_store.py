@@ -208,6 +208,20 @@ def test_undo_takes_a_patch_back(history: list[delta.Patch], patch: delta.Patch)
     assert derived(store) == state
 
 
+@given(strategies.histories, strategies.patches)
+def test_an_inverse_made_beforehand_takes_a_patch_back(history: list[delta.Patch], patch: delta.Patch) -> None:
+    """apply(apply(g, p), invert(p, g)) == g, for an inverse that never saw the store."""
+    store = store_of(history)
+    content, state = store.content(), derived(store)
+    back = delta.invert(patch, content)
+
+    assert isinstance(store.apply(patch), delta.Applied)
+    assert isinstance(store.apply(back), delta.Applied)
+
+    assert store.content() == content
+    assert derived(store) == state
+
+
 @given(strategies.histories)
 def test_a_graph_makes_the_way_to_another_process(history: list[delta.Patch]) -> None:
     """A follower that decodes the encoded state holds the same graph and derives the same from it."""

@@ -11,7 +11,8 @@ from collections.abc import Awaitable, Callable
 import aiohttp
 import pytest
 
-from graphsched.observe import health, metrics, server
+from graphsched.observe import feeds, health, metrics, server
+from tests.fakes import still
 
 Answer = tuple[int, str]
 Ask = Callable[[str], Awaitable[Answer]]
@@ -41,12 +42,12 @@ class World:
             await self.release.wait()
         return {"text": "because"} if pod == "default/a" else None
 
-    async def graph(self) -> server.Graph:
+    async def graph(self) -> feeds.Graph:
         """Hand out `data`; wait for `release` if there is one."""
         if self.release is not None:
             self.busy.put_nowait("graph")
             await self.release.wait()
-        return server.Graph(7, self.data)
+        return feeds.Graph(7, self.data)
 
 
 def sights_of(world: World) -> server.Sights:
@@ -58,6 +59,8 @@ def sights_of(world: World) -> server.Sights:
         conflicts=lambda limit: [{"kind": "moved", "limit": limit}],
         explain=world.explain,
         graph=world.graph,
+        feed=still.StillFeed(),
+        affinity=still.StillFeed(),
         shadow=world.shadow,
         queue=lambda: {"counts": {"active": 3}},
         config={"profile": "graph-scheduler"},
@@ -296,6 +299,10 @@ async def _body(session: aiohttp.ClientSession) -> tuple[int, bytes]:
         "/debug/conflicts",
         "/debug/explain?pod=default/a",
         "/debug/graph",
+        "/debug/graph?follow",
+        "/debug/graph?after=1&epoch=1",
+        "/debug/affinity",
+        "/debug/affinity?after=1&epoch=1",
         "/debug/queue",
         "/debug/shadow",
     ],

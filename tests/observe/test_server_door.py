@@ -15,7 +15,8 @@ import uvloop
 
 from graphsched.app import certificates
 from graphsched.base.kit import clock
-from graphsched.observe import access, health, metrics, server, tls
+from graphsched.observe import access, feeds, health, metrics, server, tls
+from tests.fakes import still
 
 PATHS = (
     "/",
@@ -51,8 +52,8 @@ def shown() -> server.Sights:
     async def explain(_pod: str) -> object:
         return {"text": "because"}
 
-    async def graph() -> server.Graph:
-        return server.Graph(1, b"GSDG")
+    async def graph() -> feeds.Graph:
+        return feeds.Graph(1, b"GSDG")
 
     return server.Sights(
         metrics=metrics.Metrics(profile="graph-scheduler", version="0"),
@@ -61,6 +62,8 @@ def shown() -> server.Sights:
         conflicts=lambda _limit: [],
         explain=explain,
         graph=graph,
+        feed=still.StillFeed(),
+        affinity=still.StillFeed(),
         queue=lambda: {"counts": {"active": 3}},
         config={},
         shadow=lambda _limit: {},

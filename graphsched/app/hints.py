@@ -303,6 +303,23 @@ def _candidates(news: tidings.News, _pod: pods.Pod, _room: Room | None) -> tidin
     )
 
 
+def _policy(news: tidings.News, _pod: pods.Pod, _room: Room | None) -> tidings.Event | None:
+    # What a rule asks of nodes may be anything that is told of them, but not which pods are there.
+    for happened, event in (
+        (news.rules, tidings.Event.RULES),
+        (news.added, tidings.Event.NODE_ADDED),
+        (news.labels, tidings.Event.NODE_LABELS),
+        (news.ways, tidings.Event.WAYS),
+        (news.taints, tidings.Event.NODE_TAINTS),
+        (news.allocatable, tidings.Event.NODE_ALLOCATABLE),
+        (news.features, tidings.Event.NODE_FEATURES),
+        (news.addresses, tidings.Event.NODE_ADDRESSES),
+    ):
+        if happened:
+            return event
+    return None
+
+
 def _unsupported(_news: tidings.News, _pod: pods.Pod, _room: Room | None) -> tidings.Event | None:
     # The pod as a whole is refused, whatever the cluster looks like: only its own update can help.
     return None
@@ -340,6 +357,7 @@ _HINTS: dict[str, Hint] = {
     names.HEADROOM: _node_resources_fit,
     names.POOL: _candidates,
     names.GRAPH_PATH: _ways,
+    names.GRAPH_POLICY: _policy,
     names.UNSUPPORTED: _unsupported,
 }
 
@@ -347,7 +365,7 @@ COMPANY = frozenset({names.INTER_POD_AFFINITY, names.POD_TOPOLOGY_SPREAD, names.
 """Plugins that look at other pods."""
 BY_KIND = frozenset(_HINTS)
 """Plugins whose refusal depends on nothing of the pod but its spec, its namespace and its labels."""
-BY_SPEC = BY_KIND - COMPANY
+BY_SPEC = BY_KIND - COMPANY - {names.GRAPH_POLICY}
 """Plugins whose refusal depends on nothing of the pod but its spec."""
 
 _NEVER: frozenset[tidings.Event] = frozenset()
@@ -362,5 +380,8 @@ _OWN: dict[str, frozenset[tidings.Event]] = {
     names.NODE_DECLARED_FEATURES: _NEVER,
     names.GPU_DEVICES: _NEVER,
     names.INTER_POD_AFFINITY: frozenset({tidings.Event.POD_RELABELLED, tidings.Event.POD_UPDATED}),
+    names.GRAPH_POLICY: frozenset(
+        {tidings.Event.POD_RELABELLED, tidings.Event.POD_SCALED_DOWN, tidings.Event.POD_TOLERATES}
+    ),
     names.POD_TOPOLOGY_SPREAD: frozenset({tidings.Event.POD_RELABELLED, tidings.Event.POD_TOLERATES}),
 }

@@ -20,7 +20,7 @@ import typing
 import msgspec
 
 from graphsched.app import backlog, fullness, healing, promises, races, rechecks, rejections, strategies, tidings
-from graphsched.base.values import groups, keys, nodes, pods
+from graphsched.base.values import groups, keys, nodes, pods, policies
 from graphsched.explain import refusals
 from graphsched.graph import admission, delta, store as stores
 from graphsched.observe import metrics as meters
@@ -163,6 +163,8 @@ class Intake:
                 self._news.gone(before)
             elif keys.kind_of(key) in _WAYS and before != after:
                 ways = True
+            elif isinstance(after if before is None else before, policies.Rule):
+                self._news.rules = True
             for onlooker in self._parts.onlookers:
                 _show(onlooker, before, after)
         self._news.ways = self._news.ways or ways

@@ -26,6 +26,7 @@ from graphsched.app import hints, intake, parking, races, rechecks, rooms, tidin
 from graphsched.base.kit import clock as clocks, tasks
 from graphsched.base.values import keys, status
 from graphsched.decision import context as contexts, cycle, trace
+from graphsched.decision.policy import books
 from graphsched.explain import history, refusals
 from graphsched.observe import metrics as meters
 
@@ -206,6 +207,10 @@ class Loop:
         self._arrange(begun)
         end, learned = begun + DECIDE_S, self._parts.rejections.context(begun)
         context = msgspec.structs.replace(learned, now=self._clock.wall(), expired=self._decision_expired)
+        view = self._parts.store.view()
+        if len(view.rules) and not books.of(view).refresh(view, lambda: self._clock.monotonic() >= end):
+            # So many nodes are asked about new rules that others need the loop in between.
+            return True
         for _ in range(DECISIONS_A_TURN):
             if dispatcher.free <= 0:
                 return False

@@ -58,6 +58,7 @@ def _is_trace(path: str) -> bool:
 def _joined(first: state.ClusterState, second: state.ClusterState) -> state.ClusterState:
     _require_apart("Node", [node.name for node in first.nodes], [node.name for node in second.nodes])
     _require_apart("Pod", [pod.full_name for pod in first.pods], [pod.full_name for pod in second.pods])
+    _require_apart("GraphPolicy", [rule.policy for rule in first.rules], [rule.policy for rule in second.rules])
     for kind in sorted(selections.KINDS):
         _require_apart(kind, _selecting(first, kind), _selecting(second, kind))
     known = {namespace.name for namespace in first.namespaces}
@@ -69,6 +70,7 @@ def _joined(first: state.ClusterState, second: state.ClusterState) -> state.Clus
         namespaces=(*first.namespaces, *more),
         priority_classes=(*first.priority_classes, *second.priority_classes),
         selections=(*first.selections, *second.selections),
+        rules=(*first.rules, *second.rules),
         described=(*first.described, *second.described),
         layers=(*first.layers, *second.layers),
         ignored=dict(sorted((Counter(first.ignored) + Counter(second.ignored)).items())),

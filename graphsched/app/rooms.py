@@ -12,10 +12,10 @@ import numpy as np
 
 from graphsched.base.values import pods
 from graphsched.decision import classes, profile
-from graphsched.decision.constraints import check, occupancy, sharing, walk
+from graphsched.decision.constraints import check, feasibility, sharing, walk
 from graphsched.graph import store as stores
 
-_CHECKS: tuple[check.Check, ...] = (occupancy.NodeResourcesFit(), occupancy.GpuDevices(), sharing.Headroom())
+_CHECKS: tuple[check.Check, ...] = (feasibility.NodeResourcesFit(), feasibility.GpuDevices(), sharing.Headroom())
 
 
 class Rooms:

@@ -39,6 +39,10 @@ class Event(enum.StrEnum):
     LEFTOVER = "UnschedulableTimeout"
     WAYS = "GraphWaysChange"
     """Ours: a link, a place, a group or a Service changed."""
+    RULES = "GraphPolicyUpdate"
+    """Ours: a rule of a GraphPolicy came, changed or went."""
+    NODE_ADDRESSES = "NodeUpdateNodeAddress"
+    """Ours: networks of rules are compared with them."""
     SIBLING = "SiblingScheduled"
     """Ours: another pod of the same kind was placed, so the next one is worth a try."""
 
@@ -62,6 +66,8 @@ class News(msgspec.Struct, gc=False):
         removed: Nodes that went.
         company: Pods that came, went or changed their labels.
         ways: Whether a link, a place, a group or what selects pods changed.
+        rules: Whether a rule changed.
+        addresses: Whether a node has other addresses.
     """
 
     added: list[NodePair] = msgspec.field(default_factory=list)
@@ -75,6 +81,8 @@ class News(msgspec.Struct, gc=False):
     removed: list[nodes.Node] = msgspec.field(default_factory=list)
     company: encounters.Encounters = msgspec.field(default_factory=encounters.Encounters)
     ways: bool = False
+    rules: bool = False
+    addresses: bool = False
     _nodes: tuple[str, ...] = ()
 
     @property
@@ -93,7 +101,7 @@ class News(msgspec.Struct, gc=False):
         """Whether anything changed that others than the plugins of `COMPANY` read."""
         return bool(
             self.added or self.freed or self.allocatable or self.labels or self.taints or self.features or self.shrunk
-        )
+        ) or (self.rules or self.ways or self.addresses)
 
     def node(self, before: nodes.Node | None, after: nodes.Node) -> None:
         """A node came or changed."""
@@ -111,6 +119,7 @@ class News(msgspec.Struct, gc=False):
             self.taints.append(pair)
         if before.features != after.features:
             self.features.append(pair)
+        self.addresses = self.addresses or before.addresses != after.addresses
 
     def pod(self, before: pods.Pod | None, after: pods.Pod | None, *, assumed: str = "") -> None:
         """A pod came, changed or went; `assumed` is the node it counted on by our decision alone."""
@@ -154,7 +163,9 @@ class News(msgspec.Struct, gc=False):
         self.shrunk.update(later.shrunk)
         self.removed.extend(later.removed)
         self.company.merge(later.company)
+        self.rules = self.rules or later.rules
         self.ways = self.ways or later.ways
+        self.addresses = self.addresses or later.addresses
         for pairs in (self.added, self.allocatable, self.labels, self.taints, self.features):
             # One more than the bound is as good as all of them.
             del pairs[PAIRS_MAX + 1 :]

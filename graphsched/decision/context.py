@@ -54,11 +54,6 @@ class Costs:
                 self.column[row] = cost
         self.most = int(self.column.max(initial=0))
 
-    @property
-    def lifted(self) -> trace.Scores:
-        """Int64 a row, what to add instead of taking the costs away: keys of nodes that pass must not be negative."""
-        return self.most - self.column
-
     def avoided(self, passed: trace.Mask) -> tuple[tuple[str, int], ...]:
         """Nodes that passed in spite of a cost, with it, the dearest first; at most `AVOIDED_MAX`."""
         found = [

@@ -13,6 +13,7 @@ import numpy as np
 from graphsched.base.values import pods, status
 from graphsched.decision import classes, context as contexts, names, profile, trace
 from graphsched.decision.constraints import check, identity, neighbours, paths, spread, walk
+from graphsched.decision.policy import compliance
 from graphsched.decision.scoring import scores
 from graphsched.graph import view
 
@@ -66,10 +67,8 @@ class Decider:
                 return _nowhere(graph, pod, _whole(graph, failed))
         extra = {} if feasible == 1 else self._company(graph, subject, mask)
         costs = contexts.costs_of(graph, context)
-        if costs is None:
-            ranking = found.ranking if allowed is None and not extra else found.within(graph, mask, _sum(extra))
-        else:
-            ranking = found.within(graph, mask, _sum({**extra, names.REJECTIONS: costs.lifted}))
+        summed, lift = _lifted(extra if costs is None else {**extra, names.REJECTIONS: -costs.column})
+        ranking = found.ranking if allowed is None and summed is None else found.within(graph, mask, summed)
         if row < 0 or not mask[row]:
             row = int(ranking.key.argmax())
         added = tuple((plugin, int(values[row])) for plugin, values in extra.items())
@@ -81,7 +80,7 @@ class Decider:
             generation=graph.generation,
             node=node,
             devices=crowded.get(node, graph).devices.choose(row, pod.spec.gpu) if pod.spec.gpu is not None else (),
-            score=0 if unscored else int(ranking.key[row]) // classes.RANK_SPAN - (0 if costs is None else costs.most),
+            score=0 if unscored else int(ranking.key[row]) // classes.RANK_SPAN - lift,
             scores=() if unscored else (*found.scores_at(row, ranking.greatest), *added),
             feasible=feasible,
             runners_up=_next_best(graph, ranking.key, row) if feasible > 1 else (),
@@ -126,9 +125,10 @@ class Decider:
         allowed = self._narrowed(graph, pod, self._outside(graph, pod, subject, _with_nominated(graph, pod)))
         mask = found.mask if allowed is None else found.mask & allowed
         extra = self._company(graph, subject, mask)
-        key = (found.ranking if allowed is None and not extra else found.within(graph, mask, _sum(extra))).key
-        total = int(key[graph.columns.rows[name]])
-        return trace.Weighing(decision, admitted, total // classes.RANK_SPAN, int(key.max()) // classes.RANK_SPAN)
+        summed, lift = _lifted(extra)
+        key = (found.ranking if allowed is None and summed is None else found.within(graph, mask, summed)).key
+        total, best = int(key[graph.columns.rows[name]]), int(key.max())
+        return trace.Weighing(decision, admitted, total // classes.RANK_SPAN - lift, best // classes.RANK_SPAN - lift)
 
     def devices(self, graph: view.View, pod: pods.Pod, name: str) -> tuple[int, ...]:
         """Indices of the shareable GPUs that the pod gets on a node that admits it."""
@@ -139,9 +139,10 @@ class Decider:
         return there.devices.choose(graph.columns.rows[name], pod.spec.gpu)
 
     def keeps_company(self, graph: view.View, pod: pods.Pod) -> bool:
-        """Whether what happens on other nodes may have a say in whether a node takes the pod."""
+        """Whether what happens on other nodes, or a rule, may have a say in whether a node takes the pod."""
         return (
             self._hard_by_default
+            or len(graph.rules) > 0
             or bool(pod.spec.spread)
             or neighbours.concerns(graph, pod.spec, pod.namespace, pod.labels)
             or paths.concerns(graph, pod.spec, pod.namespace, pod.labels)
@@ -189,13 +190,14 @@ class Decider:
         spec = pod.spec
         concerned = bool(spec.spread) or neighbours.concerns(graph, spec, pod.namespace, pod.labels)
         concerned = concerned or bool(graph.budgets) or paths.concerns(graph, spec, pod.namespace, pod.labels)
-        if not concerned and not crowded and not self._hard_by_default:
+        ruled = len(graph.rules) > 0
+        if not concerned and not crowded and not ruled and not self._hard_by_default:
             return None
-        concerned = concerned or bool(subject.default_spread)
-        allowed = graph.columns.live.copy()
-        if concerned:
-            outside = [each for each in walk.OUTSIDE if each.plugin not in self.settings.disabled]
-            allowed = walk.mask(graph, subject, walk.plan(outside, subject), slice(None))
+        outside = [*walk.COMPANY, walk.PATHS, walk.GRANTED] if concerned or subject.default_spread else []
+        if ruled:
+            outside.append(walk.POLICY)
+        outside = [each for each in outside if each.plugin not in self.settings.disabled]
+        allowed = walk.mask(graph, subject, walk.plan(outside, subject), slice(None))
         if crowded:
             planned = walk.plan([each for each in self._running(graph, pod) if not each.static], subject)
             for name, there in crowded.items():
@@ -225,6 +227,10 @@ class Decider:
                 score = each.score(graph, subject, passed)
                 if score is not None:
                     found[each.plugin] = score * self.settings.weights[each.plugin]
+        if len(graph.rules):
+            weights = compliance.weights(graph, subject)
+            if weights is not None:
+                found[names.GRAPH_POLICY] = weights
         return found
 
     def _diagnosis(self, graph: view.View, pod: pods.Pod, attributed: walk.Attributed) -> trace.Diagnosis:
@@ -286,6 +292,7 @@ class Decider:
             joined,
             namespace=pod.namespace,
             labels=pod.labels,
+            priority=pod.priority,
             default_spread=by_default,
             keys_optional=bool(by_default) and self.settings.default_spread is None,
             expired=context.expired,
@@ -295,7 +302,12 @@ class Decider:
         """The checks less those that nothing in the graph gives a reason to run."""
         concerned = neighbours.concerns(graph, pod.spec, pod.namespace, pod.labels)
         limited = paths.concerns(graph, pod.spec, pod.namespace, pod.labels)
-        idle = {names.INTER_POD_AFFINITY: not concerned, names.GRAPH_PATH: not limited, names.BUDGET: not graph.budgets}
+        idle = {
+            names.INTER_POD_AFFINITY: not concerned,
+            names.GRAPH_PATH: not limited,
+            names.BUDGET: not graph.budgets,
+            names.GRAPH_POLICY: not len(graph.rules),
+        }
         return [each for each in self._enabled() if not idle.get(each.plugin)]
 
     def _enabled(self) -> list[check.Check]:
@@ -401,6 +413,13 @@ def _sum(parts: dict[str, trace.Scores]) -> trace.Scores | None:
     for part in parts.values():
         total = part if total is None else total + part
     return total
+
+
+def _lifted(parts: dict[str, trace.Scores]) -> tuple[trace.Scores | None, int]:
+    """Their sum, raised so that no total it is added to gets negative, as no key of a node that passes may be."""
+    total = _sum(parts)
+    lift = 0 if total is None else max(0, -int(total.min(initial=0)))
+    return (total + lift if total is not None and lift else total), lift
 
 
 def _next_best(graph: view.View, key: trace.Scores, chosen: int) -> tuple[str, ...]:

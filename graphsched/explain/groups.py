@@ -11,7 +11,7 @@ import msgspec
 
 from graphsched.base.values import nodes, pods, status
 from graphsched.decision import names, profile, trace
-from graphsched.explain import company, wording
+from graphsched.explain import company, rulings, wording
 from graphsched.graph import view
 
 INSUFFICIENT = "Insufficient "
@@ -87,6 +87,8 @@ def label(graph: view.View, pod: pods.Pod, name: str, refusal: status.Status, ot
         case names.GRAPH_PATH:
             reason = refusal.reasons[0].removeprefix("node(s) were ")
             return reason.replace("node(s) had ", "with ")
+        case names.GRAPH_POLICY:
+            return rulings.obstacle(graph, refusal.reasons)
         case names.HEADROOM:
             return f"full up to the headroom ({', '.join(_full_of(refusal))})"
     return ", ".join(refusal.reasons)

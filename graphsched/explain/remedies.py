@@ -109,7 +109,7 @@ def refusal(graph: view.View, pod: pods.Pod, name: str, settings: profile.Profil
     """The first refusal of one node; SUCCESS when every check passes there."""
     row = np.array([graph.columns.rows[name]], np.intp)
     subject = classes.subject_of(pod.spec, settings)
-    subject = msgspec.structs.replace(subject, namespace=pod.namespace, labels=pod.labels)
+    subject = msgspec.structs.replace(subject, namespace=pod.namespace, labels=pod.labels, priority=pod.priority)
     for each in walk.IN_ORDER:
         if each.plugin in settings.disabled or not each.applies(subject):
             continue

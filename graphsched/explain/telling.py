@@ -26,6 +26,8 @@ def lines(explanation: why.Explanation, *, verbose: bool = False) -> Iterator[st
     if explanation.candidates:
         yield from _table(explanation)
     yield from _ways(explanation, verbose=verbose)
+    if explanation.rules:
+        yield f"  Rules: {'; '.join(str(each) for each in explanation.rules)}."
     for avoided in explanation.avoided[:_AVOIDED_SHOWN]:
         yield f"  Avoided for a while: {avoided}."
     if explanation.groups:

@@ -16,7 +16,7 @@ import numpy as np
 
 from graphsched.base.values import nodes, pods, status
 from graphsched.decision import context as contexts, cycle, names, profile, trace
-from graphsched.explain import avoidance, company, groups, remedies, ways, wording
+from graphsched.explain import avoidance, company, groups, remedies, rulings, ways, wording
 from graphsched.graph import occupancy, view
 
 PLUGIN_TITLES = {
@@ -33,6 +33,7 @@ PLUGIN_TITLES = {
     names.GRAPH_BANDWIDTH: "bandwidth to partners",
     names.GRAPH_HEALTH: "links in health",
     names.GRAPH_TAINTS: "weight of its tolerations",
+    names.GRAPH_POLICY: "rules of policies",
 }
 
 _JOINING, _GROWING = "a node joining", "a node joining or growing"
@@ -50,6 +51,7 @@ _WAKES = {
     names.HEADROOM: ("a pod leaving a node it may run on", _GROWING),
     names.POOL: ("a node joining the pool",),
     names.GRAPH_PATH: ("a link getting better or known", "a partner of it leaving", _JOINING),
+    names.GRAPH_POLICY: ("a rule of the policy changing", "a node that the rules allow joining"),
 }
 
 
@@ -108,6 +110,7 @@ class Explanation(msgspec.Struct, frozen=True, gc=False):
         waiting: From the live queue, where there is one.
         avoided: Nodes that look worse for a while.
         ways: From each of the candidates to what the pod wants to be near and to its partners.
+        rules: Those that weigh the first of the candidates.
     """
 
     pod: str
@@ -124,6 +127,7 @@ class Explanation(msgspec.Struct, frozen=True, gc=False):
     waiting: Waiting | None = None
     avoided: tuple[avoidance.Avoided, ...] = ()
     ways: tuple[ways.Way, ...] = ()
+    rules: tuple[rulings.Weighing, ...] = ()
 
 
 def explain(
@@ -178,6 +182,7 @@ def explain(
             if placement
             else _fits(base, subject, ranked)
         )
+        placed = msgspec.structs.replace(placed, rules=rulings.weighing(beneath, subject, placed.node))
         return _with_ways(placed, beneath, subject, context)
     return _pending(base, beneath, subject, evaluation, decider.settings)
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from graphsched.base.values import groups, keys, nodes, places, pods, relations, selections as values
+from graphsched.base.values import groups, keys, nodes, places, pods, policies, relations, selections as values
 from graphsched.graph import (
     admission,
     attributes,
@@ -32,6 +32,7 @@ from graphsched.graph import (
     partners,
     patchlog,
     routes,
+    rules,
     selections,
     streams,
     topology,
@@ -53,7 +54,7 @@ class Store:
     Attributes:
         generation: Counts up with every patch that was applied.
         columns, attributes, ports, images, devices, topology, routes, links, budgets, matchers, crowd, selections,
-            groups: See their modules; read them through a view.
+            groups, rules: See their modules; read them through a view.
         nominated: Node name → pods that are not placed and were nominated to it.
         log: The last patches, for followers; None until there is one.
     """
@@ -74,6 +75,7 @@ class Store:
         self.streams = streams.StreamTable()
         self.selections = selections.Selections()
         self.groups = partners.Groups()
+        self.rules = rules.Rules()
         self.crowd = crowd.Crowd(self.matchers, interest.Interest(self.matchers))
         self.nominated: dict[str, dict[keys.VertexKey, pods.Pod]] = {}
         self._vertices: dict[keys.VertexKey, delta.Vertex] = {}
@@ -271,6 +273,8 @@ class Store:
                 self.topology.remove_place(key)
             else:
                 self.topology.set_place(key)
+        elif isinstance(sample, policies.Rule):
+            self.rules.set(key, vertex if isinstance(vertex, policies.Rule) else None)
 
     # ── derived state ──────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -21,6 +21,7 @@ from graphsched.graph import (
     occupancy,
     partners,
     routes,
+    rules,
     selections,
     topology,
 )
@@ -136,6 +137,12 @@ class View:
         """Groups of workloads that exchange data."""
         self.check()
         return self._store.groups
+
+    @property
+    def rules(self) -> rules.Rules:
+        """The policy layer."""
+        self.check()
+        return self._store.rules
 
     @property
     def nominated(self) -> dict[str, dict[keys.VertexKey, pods.Pod]]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import typing
 
-from graphsched.base.values import errors, groups, nodes, places, pods, selections
+from graphsched.base.values import errors, groups, nodes, places, pods, policies, selections
 from graphsched.graph import admission, codec, delta, wire
 from graphsched.sources import documents, state
 
@@ -83,6 +83,7 @@ def read(path: str) -> state.ClusterState:
         namespaces=tuple(each for each in vertices if isinstance(each, nodes.Namespace)),
         priority_classes=tuple(each for each in vertices if isinstance(each, nodes.PriorityClass)),
         selections=tuple(each for each in vertices if isinstance(each, selections.Selection)),
+        rules=tuple(each for each in vertices if isinstance(each, policies.Rule)),
         layers=tuple(each for each in vertices if isinstance(each, places.Place | groups.Group)),
         edges=found.patch.edges,
     )

@@ -22,11 +22,12 @@ from graphsched.base.kube import (
     defaults,
     nodes as kube_nodes,
     pods as kube_pods,
+    policies as kube_policies,
     selections as kube_selections,
     wire,
     workloads,
 )
-from graphsched.base.values import descriptions, errors, nodes, pods, selections
+from graphsched.base.values import descriptions, errors, nodes, pods, policies, selections
 from graphsched.graph import admission
 from graphsched.sources import custom, documents, kinds, state, yamls
 
@@ -84,6 +85,7 @@ class Collector:
         self._priority_classes: dict[str, nodes.PriorityClass] = {}
         self._runtime_classes: dict[str, wire.RuntimeClass] = {}
         self._selections: dict[str, selections.Selection] = {}
+        self._rules: list[policies.Rule] = []
         self._described: list[descriptions.Description] = []
         self._ignored: Counter[str] = Counter()
 
@@ -155,6 +157,7 @@ class Collector:
             namespaces=tuple(namespaces.values()),
             priority_classes=tuple(self._priority_classes.values()),
             selections=tuple(self._selections.values()),
+            rules=tuple(self._rules),
             described=tuple(self._described),
             ignored=dict(sorted(ignored.items())),
         )
@@ -198,6 +201,10 @@ class Collector:
     def _add_object(self, manifest: dict[str, object], kind: str, group: str, place: str) -> None:
         if kind in workloads.CODECS and group in {"", "apps", "batch"}:
             self._add_workload(manifest, kind, place)
+        elif kind == kube_policies.KIND and group in {"", kube_policies.GROUP}:
+            policy = kube_policies.POLICY.convert(manifest)
+            self._claim(kind, policy.metadata, place)
+            self._rules += kube_policies.require(policy).rules
         elif (group, kind) in custom.KINDS:
             self._describe(manifest, kind, group, place)
         elif kind not in _READ or group not in {"", "scheduling.k8s.io", "node.k8s.io"}:

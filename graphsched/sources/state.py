@@ -16,6 +16,7 @@ from graphsched.base.values import (
     nodes as node_values,
     places,
     pods as pod_values,
+    policies,
     relations,
     selections as selection_values,
 )
@@ -33,6 +34,7 @@ class ClusterState:
         namespaces: Those given, then those that pods use without a manifest of their own.
         priority_classes: Those given, without the built-in ones.
         selections: Services and controllers, which select pods.
+        rules: Of GraphPolicies.
         described: What objects and files say of the network and of groups of workloads; `to_patch` makes rows of it.
         layers: Places and groups of a captured graph.
         ignored: Kind → number of objects that were recognised but do not bear on scheduling, e.g. `ConfigMap`, or that
@@ -45,6 +47,7 @@ class ClusterState:
     namespaces: tuple[node_values.Namespace, ...] = ()
     priority_classes: tuple[node_values.PriorityClass, ...] = ()
     selections: tuple[selection_values.Selection, ...] = ()
+    rules: tuple[policies.Rule, ...] = ()
     described: tuple[descriptions.Description, ...] = ()
     layers: tuple[places.Place | groups.Group, ...] = ()
     ignored: Mapping[str, int] = dataclasses.field(default_factory=dict)
@@ -79,6 +82,7 @@ def to_patch(state: ClusterState) -> delta.Patch:
         *state.namespaces,
         *state.priority_classes,
         *state.selections,
+        *state.rules,
         *state.layers,
         *state.nodes,
         *state.pods,

@@ -23,8 +23,8 @@ Rows = attributes.Rows
 class Subject(msgspec.Struct, frozen=True, gc=False):
     """What is being placed: the spec with the profile's part already joined to it.
 
-    Namespace, labels, default constraints and the deadline are filled in only for the checks outside the class cache:
-    no other may read them.
+    Namespace, labels, priority, default constraints and the deadline are filled in only for the checks outside the
+    class cache: no other may read them.
     """
 
     spec: pods.Spec
@@ -36,6 +36,7 @@ class Subject(msgspec.Struct, frozen=True, gc=False):
     headroom: int = 0
     namespace: str = ""
     labels: labels.Labels = labels.NO_LABELS
+    priority: int = 0
     default_spread: tuple[pods.SpreadConstraint, ...] = ()
     keys_optional: bool = False
     expired: Callable[[], bool] = context.never

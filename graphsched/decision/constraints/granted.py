@@ -11,7 +11,7 @@ import numpy as np
 
 from graphsched.base.values import nodes
 from graphsched.decision import names, trace
-from graphsched.decision.constraints import check, occupancy
+from graphsched.decision.constraints import check
 from graphsched.graph import budgets, view
 
 UNDER_CEILING = "under the operator's ceiling"
@@ -44,7 +44,7 @@ class Granted:
     def _each(self, graph: view.View, subject: check.Subject, rows: check.Rows) -> list[check.Refusal]:
         granted, columns, found = graph.budgets, graph.columns, []
         mine = budgets.holders(subject.namespace, subject.labels)
-        for name, amount in [*occupancy.counted(subject), (nodes.PODS, 1)]:
+        for name, amount in [*feasibility.counted(subject), (nodes.PODS, 1)]:
             ceiling, kept = granted.ceilings.get(name), granted.kept_from(name, mine)
             if ceiling is None and kept is None:
                 continue

@@ -13,7 +13,7 @@ import numpy as np
 
 from graphsched.base.values import labels, nodes
 from graphsched.decision import names, trace
-from graphsched.decision.constraints import check, occupancy
+from graphsched.decision.constraints import check, feasibility
 from graphsched.graph import view
 
 DIVISIBLE = frozenset({nodes.CPU, nodes.MEMORY, nodes.EPHEMERAL_STORAGE, nodes.PODS})
@@ -94,4 +94,4 @@ def kept(offered: Amount, percent: int) -> Amount:
 
 def _concerned(subject: check.Subject) -> list[tuple[str, int]]:
     """What the pod takes of resources that are kept free."""
-    return [(nodes.PODS, 1), *(entry for entry in occupancy.counted(subject) if entry[0] in DIVISIBLE)]
+    return [(nodes.PODS, 1), *(entry for entry in feasibility.counted(subject) if entry[0] in DIVISIBLE)]

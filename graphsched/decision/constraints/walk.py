@@ -17,14 +17,16 @@ import numpy.typing as npt
 
 from graphsched.base.values import status
 from graphsched.decision import trace
-from graphsched.decision.constraints import check, granted, identity, neighbours, occupancy, paths, sharing, spread
+from graphsched.decision.constraints import check, feasibility, granted, identity, neighbours, paths, sharing, spread
+from graphsched.decision.policy import compliance
 from graphsched.graph import view
 
 COMPANY: tuple[check.Check, ...] = (spread.PodTopologySpread(), neighbours.InterPodAffinity())
 """Of kube-scheduler's checks, those that look at other pods."""
 PATHS = paths.Paths()
 GRANTED = granted.Granted()
-OUTSIDE: tuple[check.Check, ...] = (*COMPANY, PATHS, GRANTED)
+POLICY = compliance.GraphPolicy()
+OUTSIDE: tuple[check.Check, ...] = (*COMPANY, PATHS, GRANTED, POLICY)
 """Checks that depend on more than spec and node, so no class may cache their answer."""
 
 IN_ORDER: tuple[check.Check, ...] = (
@@ -33,14 +35,15 @@ IN_ORDER: tuple[check.Check, ...] = (
     identity.NodeName(),
     identity.TaintToleration(),
     identity.NodeAffinity(),
-    occupancy.NodePorts(),
-    occupancy.NodeResourcesFit(),
+    feasibility.NodePorts(),
+    feasibility.NodeResourcesFit(),
     *COMPANY,
     identity.NodeDeclaredFeatures(),
-    occupancy.GpuDevices(),
+    feasibility.GpuDevices(),
     sharing.Headroom(),
     PATHS,
     GRANTED,
+    POLICY,
 )
 """Every check, in the order of kube-scheduler's default profile. Our own come last, but for the pool: a node outside is
 no candidate at all, so what else speaks against it is no news."""

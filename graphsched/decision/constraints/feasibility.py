@@ -1,4 +1,6 @@
-"""Constraints on what is left on a node: resources, host ports, shareable GPUs.
+"""Feasibility: constraints on what is left on a node, resources, host ports, shareable GPUs.
+
+The consumer of the resource layer; `policy/reachability` reads the physical one and `policy/compliance` the rules.
 
 Their answers change with every pod that comes or goes, for the rows it touches. Semantics of the first two:
 kube-scheduler's NodeResourcesFit and NodePorts; the third is the device ledger, where a fraction of a GPU must come

@@ -1,0 +1,1 @@
+"""The policy layer: rules about pods and nodes, compiled once and asked in vectors."""

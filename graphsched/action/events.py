@@ -190,7 +190,7 @@ class Events:
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
             "metadata": {"name": name, "namespace": subject.namespace},
-            "eventTime": _moment(wall),
+            "eventTime": moment(wall),
             "reportingController": self._controller,
             "reportingInstance": self._instance,
             "action": action,
@@ -203,7 +203,7 @@ class Events:
         return name
 
     def _grow(self, pod: pods.Pod, topic: Topic, series: _Series) -> None:
-        change = {"series": {"count": series.count, "lastObservedTime": _moment(self._clock.wall())}}
+        change = {"series": {"count": series.count, "lastObservedTime": moment(self._clock.wall())}}
         path = f"{_collection(pod.namespace)}/{series.name}"
         self._outlet.put((series.name, "series"), _Call(path, msgspec.json.encode(change), topic))
 
@@ -238,5 +238,6 @@ def _collection(namespace: str) -> str:
     return f"/apis/events.k8s.io/v1/namespaces/{namespace}/events"
 
 
-def _moment(wall: float) -> str:
+def moment(wall: float) -> str:
+    """A time as the API writes it; seconds since the epoch."""
     return dt.datetime.fromtimestamp(wall, dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

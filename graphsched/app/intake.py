@@ -44,6 +44,13 @@ class Resync(typing.Protocol):
         ...
 
 
+class Source(typing.Protocol):
+    """Whoever sends patches in a stream of its own."""
+
+    def resync(self, reason: str, *, epoch: int) -> None:
+        """Send everything again; asking for an epoch that is over changes nothing."""
+
+
 class Onlooker(typing.Protocol):
     """Is told what happened to nodes and pods, once it is in the graph; None stands for one that is not there."""
 

@@ -25,8 +25,8 @@ from graphsched.action import bind, conditions
 from graphsched.app import hints, intake, parking, races, rechecks, rooms, tidings
 from graphsched.base.kit import clock as clocks, tasks
 from graphsched.base.values import keys, status
-from graphsched.decision import context as contexts, cycle, trace
-from graphsched.decision.policy import books
+from graphsched.decision import context as contexts, cycle, names, trace
+from graphsched.decision.policy import books, words
 from graphsched.explain import history, refusals
 from graphsched.observe import metrics as meters
 
@@ -296,6 +296,10 @@ class Loop:
         parts.conditions.say(entry.pod, reason=conditions.UNSCHEDULABLE, message=message)
         parts.events.failed(entry.pod, message)
         parts.meters.attempt(meters.Result.UNSCHEDULABLE, self._clock.monotonic() - began)
+        if names.GRAPH_POLICY in plugins:
+            told = filter(None, (words.told(reason) for reason, _ in diagnosis.reasons))
+            for policy in sorted({each.policy for each in told}):
+                parts.meters.policies.refused(policy)
         return message
 
     def _fail(

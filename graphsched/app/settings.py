@@ -257,6 +257,17 @@ class TopologySettings(Group, frozen=True):
     files: tuple[str, ...] = ()
 
 
+class PolicySettings(Group, frozen=True):
+    """Whether the rules of GraphPolicies are followed.
+
+    Attributes:
+        enabled: `auto`, where their definition is installed, be it later, and may be read; `always`, and nothing is
+            decided before; `never`.
+    """
+
+    enabled: typing.Literal["auto", "always", "never"] = "auto"
+
+
 class Settings(Group, frozen=True):
     """All settings.
 
@@ -286,6 +297,7 @@ class Settings(Group, frozen=True):
     profile: ProfileSettings = ProfileSettings()
     link_health: healing.LinkHealthSettings = healing.LinkHealthSettings()
     watermarks: dict[str, fullness.MarkSettings] = msgspec.field(default_factory=dict)
+    policies: PolicySettings = PolicySettings()
 
     @property
     def backoff(self) -> backoff.Policy:
@@ -408,6 +420,7 @@ _CHOICES = {
     "level": "debug, info, warning, error",
     "mode": "shared, exclusive, advise, shadow",
     "crds": "auto, none",
+    "policies.enabled": "auto, always, never",
 }
 
 

@@ -33,6 +33,7 @@ from graphsched.app import (
     loop as loops,
     modes,
     ordering,
+    policing,
     promises,
     races,
     rechecks,
@@ -48,7 +49,7 @@ from graphsched.decision import cycle
 from graphsched.explain import history
 from graphsched.graph import store as stores
 from graphsched.observe import metrics, server, tls
-from graphsched.sources import collection, custom, inbox as inboxes, reflector, resources, slurm, surveying
+from graphsched.sources import collection, custom, inbox as inboxes, policies, reflector, resources, slurm, surveying
 
 _log = logging.getLogger(__name__)
 
@@ -71,6 +72,7 @@ class Program:
         elector: Takes part in the election of the leader; None where there is none.
         auditor: Compares what it believes with what there is.
         surveyor: Puts together what is described of the network.
+        policing: Follows GraphPolicies; None where that is switched off.
     """
 
     loop: loops.Loop
@@ -81,6 +83,7 @@ class Program:
     auditor: auditing.Auditor
     surveyor: surveying.Surveyor
     elector: leadership.Elector | None = None
+    policing: policing.Policing | None = None
 
     def background(self) -> dict[str, Coroutine[Any, Any, object]]:
         """Name → work that goes on as long as the program, apart from the loop itself."""
@@ -96,6 +99,8 @@ class Program:
         works["audit"] = self.auditor.run()
         works["inquests"] = self.parts.rejections.run()
         works["link health"] = self.parts.healing.run()
+        if self.policing is not None:
+            works |= self.policing.works()
         if (certificate := self.server.door.certificate) is not None:
             works["serving certificate"] = certificate.keep()
         return works
@@ -145,6 +150,7 @@ def build(settings: configuration.Settings, api: clients.Client, *, clock: clock
     making = modes.Making(settings, writer, instance, decider, store, queue, kept, inbox, meters, clock, rng, version)
     means = modes.means(making)
     order = ordering.wired(settings.queue, queue, meters.plugins, clock=clock)
+    ruling = policing.make(making, api, leading=lambda: elector is None or elector.leading)
     parts = intake.Parts(
         store=store,
         inbox=inbox,
@@ -154,7 +160,7 @@ def build(settings: configuration.Settings, api: clients.Client, *, clock: clock
         conditions=means.conditions,
         events=means.events,
         meters=meters,
-        resync=_resync(reflectors, surveyor),
+        resync=_resync(reflectors, surveyor, ruling),
         strategy=means.strategy,
         onlookers=(*modes.onlookers(settings, store, meters, noted, learned), surveyor, *order),
         races=noted,
@@ -169,7 +175,7 @@ def build(settings: configuration.Settings, api: clients.Client, *, clock: clock
         decider,
         past,
         clock=clock,
-        synced=lambda: all(each.progress.synced.is_set() for each in reflectors) and surveyor.settled,
+        synced=_synced(reflectors, surveyor, ruling),
         leading=(lambda: True) if elector is None else leadership.Mandate(elector, _read_anew(reflectors)),
         on_start=lambda: _started(parts, means),
         arrange=ordering.arranging(order),
@@ -186,6 +192,7 @@ def build(settings: configuration.Settings, api: clients.Client, *, clock: clock
         auditor=auditor,
         surveyor=surveyor,
         elector=elector,
+        policing=ruling,
     )
 
 
@@ -206,10 +213,26 @@ def _shown(
     return shown
 
 
-def _resync(reflectors: tuple[reflector.Reflector[Any], ...], surveyor: surveying.Surveyor) -> intake.Resync:
+def _synced(
+    reflectors: tuple[reflector.Reflector[Any], ...],
+    surveyor: surveying.Surveyor,
+    ruling: policing.Policing | None,
+) -> Callable[[], bool]:
+    """Tells whether all that decisions are made from has been read once."""
+    read = [*(each.progress.synced for each in reflectors), *([] if ruling is None else [ruling.synced])]
+    return lambda: all(each.is_set() for each in read) and surveyor.settled
+
+
+def _resync(
+    reflectors: tuple[reflector.Reflector[Any], ...],
+    surveyor: surveying.Surveyor,
+    ruling: policing.Policing | None,
+) -> intake.Resync:
     """Asks whoever sends a stream to send everything again."""
-    by_stream: dict[str, reflector.Reflector[Any] | surveying.Surveyor] = {surveying.SOURCE: surveyor}
+    by_stream: dict[str, intake.Source] = {surveying.SOURCE: surveyor}
     by_stream |= {each.sent.source: each for each in reflectors}
+    if ruling is not None:
+        by_stream[policies.SOURCE] = ruling
 
     def resync(source: str, reason: str, *, epoch: int) -> None:
         by_stream[source].resync(reason, epoch=epoch)

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 import prometheus_client
 from prometheus_client import registry as registries
 
-from graphsched.observe import audits, election, following, layers, logs, modes, plugins, series, watching
+from graphsched.observe import audits, election, following, layers, logs, modes, plugins, policies, series, watching
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -54,6 +54,7 @@ class Metrics:
         layers: Those of links and of how full nodes are.
         modes: Those of the modes that leave the binding to another scheduler.
         watches: Those about the watches of the API server.
+        policies: Those of the policy layer.
         audits: Those about comparing the graph with the cluster.
         plugins: Those about plugins that order the queue.
         following: Those about others that copy the graph.
@@ -75,6 +76,7 @@ class Metrics:
         self._declare_neighbours()
         self.modes = modes.Modes(self._counter, self._gauge, self._histogram)
         self.layers = layers.Layers(self._counter, self._gauge)
+        self.policies = policies.Policies(self._counter, self._gauge)
         self._declare_watches()
         self.election = election.Election(self._counter, self._gauge)
         self.following = following.Following(self._counter, self._gauge)

@@ -55,9 +55,10 @@ def rights() -> list[Object]:
 def rules(scope: str, config: Object) -> list[Object]:
     """Return the rules of the role of a scope with this configuration in effect, without rendering.
 
-    The mode is `shared`, custom resources are followed, and there is no election, unless it says so.
+    The mode is `shared`, custom resources and policies are followed, and there is no election, unless it says so.
     """
-    config = {"mode": "shared", "topology": {"crds": "auto"}, "leaderElection": {"enabled": False}, **config}
+    followed = {"topology": {"crds": "auto"}, "policies": {"enabled": "auto"}}
+    config = {"mode": "shared", **followed, "leaderElection": {"enabled": False}, **config}
     found = []
     for right in rights():
         needed = all(_setting(config, name) in values for name, values in right.get("if", {}).items())

@@ -131,6 +131,8 @@ NEEDED = {
     ("", "pods/binding", "create"),
     ("", "pods/status", "patch"),
     *itertools.product(["events.k8s.io"], ["events"], ["create", "patch"]),
+    *itertools.product(["graphsched.io"], ["graphpolicies"], ["list", "watch"]),
+    ("graphsched.io", "graphpolicies/status", "patch"),
     ("authentication.k8s.io", "tokenreviews", "create"),
     ("authorization.k8s.io", "subjectaccessreviews", "create"),
 }
@@ -146,15 +148,15 @@ def test_the_roles_grant_what_is_needed_and_no_more() -> None:
     )
 
 
+TOLD = {("events", "create"), ("events", "patch"), ("graphpolicies/status", "patch")}
+
+
 @pytest.mark.parametrize(
     ("mode", "writes"),
     [
-        ("shared", {("pods/binding", "create"), ("pods/status", "patch"), ("events", "create"), ("events", "patch")}),
-        (
-            "exclusive",
-            {("pods/binding", "create"), ("pods/status", "patch"), ("events", "create"), ("events", "patch")},
-        ),
-        ("advise", {("pods", "patch"), ("events", "create"), ("events", "patch")}),
+        ("shared", {("pods/binding", "create"), ("pods/status", "patch"), *TOLD}),
+        ("exclusive", {("pods/binding", "create"), ("pods/status", "patch"), *TOLD}),
+        ("advise", {("pods", "patch"), *TOLD}),
         ("shadow", set()),
     ],
 )
@@ -181,8 +183,8 @@ def test_a_condition_names_a_setting_and_values_that_it_can_have(right: renderin
 
 
 def test_custom_resources_that_are_not_followed_need_no_rights() -> None:
-    """Who sets `topology.crds: none` grants nothing on them."""
-    config = {"topology": {"crds": "none"}, "http": {"auth": "loopback"}}
+    """Who sets `topology.crds: none` and `policies.enabled: never` grants nothing on them."""
+    config = {"topology": {"crds": "none"}, "policies": {"enabled": "never"}, "http": {"auth": "loopback"}}
     groups = {group for group, _, _ in permissions(rendering.rules("cluster", config))}
 
     assert {"", "apps", "scheduling.k8s.io", "events.k8s.io"} == groups

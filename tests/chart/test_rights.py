@@ -19,7 +19,13 @@ OPTIONAL = {each.name for each in resources.ALL if each.optional}
 def config_of(mode: str) -> rendering.Object:
     """What the chart makes of its values, as far as rights depend on it."""
     lease = {"enabled": True, "namespace": trials.NAMESPACE, "leaseName": ""}
-    return {"mode": mode, "http": {"auth": "delegated"}, "leaderElection": lease}
+    # What policies need is looked at where there are some: tests/cluster/test_policies.py.
+    return {
+        "mode": mode,
+        "http": {"auth": "delegated"},
+        "leaderElection": lease,
+        "policies": {"enabled": "never"},
+    }
 
 
 def rights_in(mode: str) -> frozenset[trials.Right]:

@@ -48,6 +48,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- $http := dict "host" "0.0.0.0" "port" .Values.http.port "auth" "delegated" "tls" $tls -}}
 {{- $lease := dict "enabled" .Values.leaderElection.enabled "namespace" .Release.Namespace "leaseName" (include "graphsched.fullname" .) -}}
 {{- $base := dict "schedulerName" .Values.schedulerName "mode" .Values.mode "topology" .Values.topology "leaderElection" $lease "http" $http -}}
+{{- $_ := set $base "policies" (dict "enabled" "auto") -}}
 {{- mergeOverwrite $base (deepCopy .Values.config) | toYaml -}}
 {{- end -}}
 

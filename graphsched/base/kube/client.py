@@ -85,6 +85,11 @@ class Client:
         self._session: aiohttp.ClientSession | None = None
         self._proxies: dict[str, str | None] = {}
 
+    @property
+    def keeper(self) -> credentials.Keeper:
+        """Who keeps the credentials, for what reaches the API server by means of its own."""
+        return self._keeper
+
     async def __aenter__(self) -> typing.Self:
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(

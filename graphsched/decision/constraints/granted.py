@@ -11,7 +11,7 @@ import numpy as np
 
 from graphsched.base.values import nodes
 from graphsched.decision import names, trace
-from graphsched.decision.constraints import check
+from graphsched.decision.constraints import check, feasibility
 from graphsched.graph import budgets, view
 
 UNDER_CEILING = "under the operator's ceiling"

@@ -134,8 +134,7 @@ def build(settings: configuration.Settings, api: clients.Client, *, clock: clock
     Raises:
         InputError: The certificate to serve with can not be used, or a file that describes the network can not be read.
     """
-    meters = metrics.Metrics(profile=settings.scheduler_name, version=graphsched.__version__)
-    inbox = inboxes.Inbox()
+    meters, inbox = metrics.Metrics(profile=settings.scheduler_name, version=graphsched.__version__), inboxes.Inbox()
     surveyor = surveying.Surveyor(inbox, (slurm.read(path) for path in settings.topology.files))
     reflectors = _reflectors(settings, api, inbox, meters, surveyor, clock=clock, rng=rng)
     decider, store = cycle.Decider(settings.decider), stores.Store()
@@ -148,8 +147,7 @@ def build(settings: configuration.Settings, api: clients.Client, *, clock: clock
     instance = f"{settings.scheduler_name}-{platform.node()}" if elector is None else elector.identity
     version = _version(store, reflectors)
     making = modes.Making(settings, writer, instance, decider, store, queue, kept, inbox, meters, clock, rng, version)
-    means = modes.means(making)
-    order = ordering.wired(settings.queue, queue, meters.plugins, clock=clock)
+    means, order = modes.means(making), ordering.wired(settings.queue, queue, meters.plugins, clock=clock)
     ruling = policing.make(making, api, leading=lambda: elector is None or elector.leading)
     parts = intake.Parts(
         store=store,

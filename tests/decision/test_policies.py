@@ -173,6 +173,19 @@ def test_a_value_that_is_neither_true_nor_false_is_no_match_and_no_text_counts_a
         assert 2 == found.ask(asked)[0]
 
 
+def test_an_expression_that_goes_on_and_on_is_stopped_and_denies() -> None:
+    """The engine ends it after so many iterations."""
+    tens = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]"
+    text = "true"
+    for variable in "abcdef":
+        text = f"{tens}.all({variable}, {text})"
+    found = expressions.compiled(expressions.NODE, text)
+    assert isinstance(found, expressions.Expression)
+    asked = expressions.prepared(expressions.NODE, expressions.facts_of_node(node("n1")))
+
+    assert (2, "INTERNAL: Iteration budget exceeded") == found.ask(asked)
+
+
 def test_a_rule_that_does_not_compile_is_left_out_and_says_why() -> None:
     """The other rules hold; the broken one is named with the place of the mistake."""
     broken = rule(0, action=policies.Action.DENY, match=policies.Match(node_when="nod.x == 1"))

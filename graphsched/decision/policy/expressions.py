@@ -3,8 +3,8 @@
 A text comes in and is compiled once; asked with the facts of a pod or a node it answers yes, no, or that it can not
 tell. What it may read is listed in docs/policies.md and made here (`facts_of_pod`, `facts_of_node`).
 
-Invariant: only a value of type BOOL that is true is a yes. The engine raises for nothing that happens while it
-evaluates: an error is a value, and taken for true by Python, so its type alone is looked at.
+Invariant: only a value of type BOOL that is true is a yes. Nearly every error is a value to the engine, and taken for
+true by Python, so its type alone is looked at; that an expression goes on for too long is raised.
 """
 
 from __future__ import annotations
@@ -44,7 +44,11 @@ class Expression:
 
     def ask(self, asked: typing.Any) -> tuple[int, str]:
         """The answer, and why there is none where it failed; `asked` is what `prepared` made of the facts."""
-        found = self._compiled.eval(asked)
+        try:
+            found = self._compiled.eval(asked)
+        except RuntimeError as error:
+            # Too many iterations; the engine answers everything else with a value.
+            return answers.FAILED, _shortened(str(error).removesuffix(" [INTERNAL]"))
         if found.type() == self._bool:
             return (answers.YES if found.value() is True else answers.NO), ""
         return answers.FAILED, _shortened(f"{found.value()}" if found.type().name() == "ERROR" else _no_bool(found))

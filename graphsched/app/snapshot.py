@@ -31,6 +31,8 @@ from graphsched.base.values import errors, keys
 from graphsched.explain import wording
 from graphsched.graph import codec, delta, followers
 from graphsched.sources import captures
+from graphsched.graph import delta
+from graphsched.sources import captures, custom
 
 RESOURCES: tuple[tuple[str, str, str], ...] = (
     ("v1", "Node", "/api/v1/nodes"),
@@ -44,8 +46,15 @@ RESOURCES: tuple[tuple[str, str, str], ...] = (
     ("v1", "Pod", "/api/v1/pods"),
 )
 """What scheduling reads: (apiVersion, kind, path)."""
+DESCRIBING: tuple[tuple[str, str, str], ...] = tuple(
+    (path.removeprefix("/apis/").rpartition("/")[0], kind, path)
+    for each, (_, kind) in zip(custom.ALL, custom.KINDS, strict=True)
+    for path in (each.path, *each.others)
+)
+"""What describes the network, in every version of its API; only what is installed is there."""
 SELECTING = frozenset({"Service", "ReplicationController", "ReplicaSet", "StatefulSet"})
 """Kinds that select pods; of their spec only the selector is kept."""
+_NOT_FOUND = 404
 OPTIONAL = frozenset({"PriorityClass", "RuntimeClass", *SELECTING})
 """Kinds that are left out, with a note, where the right to list them is missing."""
 
@@ -130,6 +139,9 @@ _CLASSES = {
     "RuntimeClass": frozenset({"handler", "overhead", "scheduling"}),
 }
 """What is kept beside the metadata of kinds whose fields are at the top."""
+
+_DESCRIBING_FIELDS = frozenset({"spec", "zones", "topologyPolicies"})
+_LINK_STATUS = frozenset({"health", "lossPercent", "errorsPerSecond", "latencyMs", "observedAt"})
 
 _GRAPH_TIMEOUT_S = 60.0
 _REFUSED_MAX = 3
@@ -242,12 +254,16 @@ def _from_cluster(options: Options) -> str:
             write(msgspec.json.encode(body) + b"\n")
 
         asyncio.run(capture(lambda: config.load(request), put))
-    return ", ".join(wording.count(counts[kind], _noun(kind), _noun(kind, plural=True)) for _, kind, _ in RESOURCES)
+    always = [kind for _, kind, _ in RESOURCES]
+    told = always + [kind for kind in dict.fromkeys(kind for _, kind, _ in DESCRIBING) if counts[kind]]
+    return ", ".join(wording.count(counts[kind], _noun(kind), _noun(kind, plural=True)) for kind in told)
 
 
 def _noun(kind: str, *, plural: bool = False) -> str:
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind).lower()
-    return words + ("es" if words.endswith("s") else "s") if plural else words
+    if not plural:
+        return words
+    return words[:-1] + "ies" if words.endswith("y") else words + ("es" if words.endswith("s") else "s")
 
 
 async def capture(
@@ -276,6 +292,28 @@ async def capture(
                 if kind not in OPTIONAL:
                     raise
                 terminal.note(f"graphsched: {kind} objects are left out: {error}")
+        await _describing(client, put)
+
+
+async def _describing(client: clients.Client, put: Callable[[_Object], None]) -> None:
+    """Hand over what describes the network, each kind in the first version that is there."""
+    found: set[tuple[str, str]] = set()
+    for api_version, kind, path in DESCRIBING:
+        what = (api_version.partition("/")[0], kind)
+        if what in found:
+            continue
+        try:
+            async for page in lists.pages(client, path, {}):
+                found.add(what)
+                for item in page.items or ():
+                    body: _Object = msgspec.json.decode(item)
+                    put(stripped({"apiVersion": api_version, "kind": kind, **body}))
+        except errors.ForbiddenError as error:
+            found.add(what)
+            terminal.note(f"graphsched: {kind} objects are left out: {error}")
+        except errors.ClusterError as error:
+            if error.status != _NOT_FOUND:
+                raise
 
 
 def stripped(body: _Object) -> _Object:
@@ -288,6 +326,9 @@ def stripped(body: _Object) -> _Object:
             kept |= {"spec": _only(spec, _NODE_SPEC), "status": _status(_only(status, _NODE_STATUS))}
         case "Pod":
             kept |= {"spec": _pod_spec(_only(spec, _POD_SPEC)), "status": _status(_only(status, _POD_STATUS))}
+        case _ if (body["apiVersion"].partition("/")[0], kind) in custom.KINDS:
+            kept |= _only(body, _DESCRIBING_FIELDS)
+            kept |= {"status": _only(status, _LINK_STATUS)} if kind == "NetworkLink" else {}
         case _ if kind in SELECTING:
             kept["spec"] = _only(spec, frozenset({"selector"}))
         case _:

@@ -13,7 +13,8 @@ import pytest
 
 from graphsched.app import cli, offline, snapshot
 from graphsched.base.kube import credentials
-from graphsched.base.values import errors
+from graphsched.base.values import errors, keys
+from graphsched.sources import custom
 from tests.builders import make_node, make_pod
 from tests.controlplane import cluster as clusters, objects
 from tests.fakes import apiserver
@@ -152,6 +153,34 @@ def test_a_folder_that_is_not_there_is_said(tmp_path: pathlib.Path, capsys: pyte
 
     assert 2 == cli.execute(["snapshot", "--kubeconfig", str(tmp_path / "config"), "--output", target])
     assert f"graphsched: {target}: can not be written" in capsys.readouterr().err
+
+
+def test_what_describes_the_network_is_kept_where_it_is_installed(tmp_path: pathlib.Path) -> None:
+    """In whichever version, without what nobody reads; a replay has the same links and places."""
+    kueue = "/apis/kueue.x-k8s.io/v1beta2/topologies"
+    link: dict[str, typing.Any] = {
+        "metadata": {"name": "a", "annotations": {"note": SECRET}},
+        "spec": {"endpoints": [{"node": "n1"}, {"place": "rail-0"}]},
+        "status": {"health": 0.5, "observedAt": "2026-01-02T03:04:05Z", "conditions": [{"message": SECRET}]},
+    }
+
+    def fill(server: apiserver.FakeApiServer) -> None:
+        server.create(apiserver.NODES, make_node("n1").label("example.com/rack", "r1").manifest())
+        for path in (kueue, custom.NETWORK_LINKS.path):
+            server.install(path)
+        server.create(custom.NETWORK_LINKS.path, link)
+        levels = {"levels": [{"nodeLabel": "example.com/rack"}]}
+        server.create(kueue, {"metadata": {"name": "default"}, "spec": levels})
+
+    bodies = captured(fill)
+    assert SECRET not in json.dumps(bodies)
+    file = tmp_path / "cluster.json"
+    file.write_text("\n".join(json.dumps(body) for body in bodies))
+    graph = offline.graph_of(offline.load([str(file)]))
+
+    assert {"place/rail-0", "place/example.com/rack=r1"} == set(graph.vertex_keys("place/"))
+    (health,) = {getattr(graph.edge(edge), "health", 0.0) for edge in graph.edge_ids(keys.EdgeKind.LINK)}
+    assert 0.5 == health
 
 
 def test_a_missing_right_is_an_error_except_for_classes() -> None:

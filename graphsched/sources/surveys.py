@@ -143,8 +143,7 @@ class Survey:
         elif self._nodes.pop(key, None) is None:
             return
         else:
-            for edge in self._at_node.get(key, ()):
-                self._sent.pop(edge, None)
+            # Also where another one of the name comes before the next flush.
             self._refresh(self._at_node.get(key, ()))
         self._settle_home(key)
         if self._general:

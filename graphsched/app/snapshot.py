@@ -30,8 +30,6 @@ from graphsched.base.kube import client as clients, config, credentials, lists, 
 from graphsched.base.values import errors, keys
 from graphsched.explain import wording
 from graphsched.graph import codec, delta, followers
-from graphsched.sources import captures
-from graphsched.graph import delta
 from graphsched.sources import captures, custom
 
 RESOURCES: tuple[tuple[str, str, str], ...] = (

@@ -220,6 +220,7 @@ class Arcs:
         self._known: Float = np.full((4, 0), np.nan)
         self._changes: collections.deque[Change] = collections.deque(maxlen=CHANGES_MAX)
         self._orders: dict[str, Sorted] = {}
+        self._pairs: dict[int, tuple[Intp, Intp]] = {}
         self._origins = None
         self._costs: dict[Metric, Costs] = {}
 
@@ -228,9 +229,9 @@ class Arcs:
         self._clear()
         self.numbering += 1
         self.moment += 1
-        self.keys = sorted(self._topology.vertices())
+        self.keys = self._topology.vertices()
         self.index = {key: number for number, key in enumerate(self.keys)}
-        edges = sorted(self._topology.edges())
+        edges = self._topology.edges()
         size = len(edges)
         is_link = [edge.kind is keys.EdgeKind.LINK for edge in edges]
         self._kind = np.where(np.array(is_link, np.bool_), _LINK, _CONTAINS).astype(np.int8)
@@ -314,6 +315,7 @@ class Arcs:
 
     def _rearranged(self) -> None:
         self._orders.clear()
+        self._pairs.clear()
         self._origins = None
 
     # ── derived ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -346,6 +348,12 @@ class Arcs:
 
     def _beside(self, inside: Intp, tail: int, head: int) -> tuple[Intp, Intp]:
         """Those containment edges that have a link beside them from their end `tail` to `head`, and the links."""
+        known = self._pairs.get(tail)
+        if known is None:
+            known = self._pairs[tail] = self._paired(inside, tail, head)
+        return known
+
+    def _paired(self, inside: Intp, tail: int, head: int) -> tuple[Intp, Intp]:
         slots = np.flatnonzero(self._kind == _LINK)
         if not len(slots):
             return slots, slots

@@ -106,6 +106,10 @@ class Routes:
         self._of_row: npt.NDArray[np.intp] = np.zeros(0, np.intp)
         self._rows_as_of = (-1, -1)
 
+    def follow(self) -> None:
+        """Take over what changed in the topology, so that no question has to wait for all of it at once."""
+        self._arcs.follow()
+
     def hops(self, source: keys.VertexKey) -> Hops:
         """Edges on the shortest way from each node to `source`, int32 a row; -1 where no way is known.
 

@@ -180,6 +180,8 @@ class Store:
             self._settle(key)
         if self.log is not None:
             self.log.add(self.generation, patch)
+        if self.topology.links:
+            self.routes.follow()
         if patch.stream is not None:
             self.streams.advance(patch.stream)
         return delta.Applied(self.generation, back)

@@ -1,0 +1,86 @@
+"""Pods go near their partners over the links of NetworkLinks, away from one that decays, and say by which way."""
+
+import datetime as dt
+import pathlib
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.cluster import scheduling
+from tests.controlplane import cluster as clusters, objects
+
+pytestmark = pytest.mark.cluster
+
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+LINKS = "/apis/graphsched.io/v1alpha1/networklinks"
+DEFINITION = pathlib.Path(__file__).parents[2] / "charts/graphsched/crds/networklinks.yaml"
+
+
+def established(cluster: clusters.Cluster) -> bool:
+    """Whether the API server serves NetworkLinks."""
+    return any(
+        each["type"] == "Established" and each["status"] == "True"
+        for definition in scheduling.listed(cluster, CRDS)
+        for each in definition.get("status", {}).get("conditions") or ()
+    )
+
+
+def link(cluster: clusters.Cluster, start: str, end: str, latency_ms: float) -> None:
+    """Two nodes are joined."""
+    body = {
+        "apiVersion": "graphsched.io/v1alpha1",
+        "kind": "NetworkLink",
+        "metadata": {"name": f"{start}-{end}"},
+        "spec": {"endpoints": [{"node": start}, {"node": end}], "latencyMs": latency_ms},
+    }
+    cluster.call("POST", LINKS, body)
+
+
+def measured(cluster: clusters.Cluster, name: str, health: float) -> None:
+    """An agent has seen how well the link does."""
+    found = cluster.call("GET", f"{LINKS}/{name}")
+    now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    found["status"] = {"health": health, "observedAt": now}
+    cluster.call("PUT", f"{LINKS}/{name}/status", found)
+
+
+def mesh_pod(name: str, peers: str) -> objects.Object:
+    """A pod of ours that exchanges data with others."""
+    found = scheduling.pod(name)
+    found["metadata"]["annotations"] = {"graphsched.io/peers": peers}
+    return found
+
+
+def test_a_mesh_keeps_together_over_links_in_health(cluster: clusters.Cluster, tmp_path: pathlib.Path) -> None:
+    """Bound near its partner; a decayed link is avoided, and refuses where a limit says so; it wakes the pod again."""
+    cluster.call("POST", CRDS, yaml.safe_load(DEFINITION.read_text(encoding="utf-8")))
+    scheduling.wait("NetworkLinks are served", lambda: established(cluster))
+    for name, cpu in (("n1", "100m"), ("n2", "4"), ("n3", "4")):
+        cluster.call("POST", scheduling.NODES, objects.node(name, cpu=cpu))
+    link(cluster, "n1", "n2", 1.0)
+    link(cluster, "n1", "n3", 2.0)
+    cluster.call("POST", scheduling.PODS, objects.pod("store", labels={"app": "store"}, spec={"nodeName": "n1"}))
+    with scheduling.scheduler(cluster, tmp_path / "log") as running:
+
+        def explained(name: str) -> Any:
+            return scheduling.decoded(running.read(f"/debug/explain?pod=default/{name}"))
+
+        cluster.call("POST", scheduling.PODS, mesh_pod("web-1", "app=store"))
+        scheduling.wait("it is near the store", lambda: scheduling.places(cluster)["web-1"] == "n2")
+        way = explained("web-1")["ways"][0]
+        assert ("n2 ─1 ms─ n1", 1) == (way["path"], way["hops"])
+
+        measured(cluster, "n1-n2", 0.1)
+        scheduling.wait("the decay is known", lambda: explained("web-1")["ways"][0]["health"] == 0.1)
+        assert 0 <= explained("web-1")["ways"][0]["age_s"] < 60
+        cluster.call("POST", scheduling.PODS, mesh_pod("web-2", "app=store"))
+        scheduling.wait("it avoids the link", lambda: scheduling.places(cluster)["web-2"] == "n3")
+        assert "n3 ─2 ms─ n1" == explained("web-2")["ways"][0]["path"]
+
+        cluster.call("POST", scheduling.PODS, mesh_pod("web-3", "app=store;maxLatencyMs=1.5"))
+        scheduling.wait("it is refused", lambda: scheduling.condition(cluster, "web-3")[0] == "Unschedulable")
+        assert "2 node(s) were more than 1.5 ms from app=store in default" in scheduling.condition(cluster, "web-3")[1]
+
+        measured(cluster, "n1-n2", 1.0)
+        scheduling.wait("it wakes", lambda: scheduling.places(cluster)["web-3"] == "n2")

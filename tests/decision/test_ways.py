@@ -375,6 +375,26 @@ def test_mean_and_worst_are_those_of_a_loop_over_the_pods(metric: routes.Metric,
         assert found.worst[row] == pytest.approx(worst, nan_ok=True), name
 
 
+@pytest.mark.parametrize("metric", [routes.Metric.LATENCY, routes.Metric.BANDWIDTH, routes.Metric.HOPS])
+def test_pods_that_share_an_origin_are_where_they_are_to_themselves(metric: routes.Metric) -> None:
+    """To each other they are as far as is known: two hops through the zone, and no time or width that is stated."""
+    graph = world(cache("c", "a1"), cache("d", "a2"))
+    view = graph.view()
+    spec = noted("web", peers="app=cache").build().spec
+    partner = partners.of_pod(view.groups, view.selections, spec, "default", ())[0]
+    found = ways.to(view, check.Subject(pods.Spec()), partner, metric)
+    assert found is not None
+    row = view.columns.rows["a1"]
+    mean, worst = {
+        routes.Metric.LATENCY: (0.0, np.nan),
+        routes.Metric.BANDWIDTH: (np.inf, np.nan),
+        routes.Metric.HOPS: (1.0, 2.0),
+    }[metric]
+
+    assert found.mean[row] == pytest.approx(mean)
+    assert found.worst[row] == pytest.approx(worst, nan_ok=True)
+
+
 def test_pods_at_too_many_places_leave_limits_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     """And a score goes by those of the places with most pods."""
     monkeypatch.setattr(ways, "ORIGINS_MAX", 1)

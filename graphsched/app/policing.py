@@ -35,6 +35,7 @@ RETRY_S = 1.0
 REPORT_S = 1.0
 """How often statuses are compared with how the rules stand."""
 STOP_S = 5.0
+_NOT_FOUND = 404
 
 
 class Policing:
@@ -109,14 +110,15 @@ class Policing:
         try:
             await self._client.get(f"/apis/{kube_policies.API_VERSION}")
             manifests, version = await self._listed()
-        except errors.NotFoundError:
-            await self._none("")
-            return
         except errors.ForbiddenError as error:
             await self._none(f"rules of GraphPolicies are not followed, as the right is missing: {error}")
             return
         except errors.ClusterError as error:
-            self._say(f"GraphPolicies could not be listed: {error}")
+            # By the number: of a group of which nothing is installed the server says so without a Status.
+            if error.status == _NOT_FOUND:
+                await self._none("")
+            else:
+                self._say(f"GraphPolicies could not be listed: {error}")
             return
         self._said = ""
         await self.feed.listed(manifests, version)

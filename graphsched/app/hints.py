@@ -361,11 +361,11 @@ _HINTS: dict[str, Hint] = {
     names.UNSUPPORTED: _unsupported,
 }
 
-COMPANY = frozenset({names.INTER_POD_AFFINITY, names.POD_TOPOLOGY_SPREAD, names.GRAPH_PATH})
-"""Plugins that look at other pods."""
+COMPANY = frozenset({names.INTER_POD_AFFINITY, names.POD_TOPOLOGY_SPREAD, names.GRAPH_PATH, names.GRAPH_POLICY})
+"""Plugins that look at more than the node and the pod: at other pods, at ways, at rules."""
 BY_KIND = frozenset(_HINTS)
 """Plugins whose refusal depends on nothing of the pod but its spec, its namespace and its labels."""
-BY_SPEC = BY_KIND - COMPANY - {names.GRAPH_POLICY}
+BY_SPEC = BY_KIND - COMPANY
 """Plugins whose refusal depends on nothing of the pod but its spec."""
 
 _NEVER: frozenset[tidings.Event] = frozenset()

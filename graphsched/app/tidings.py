@@ -94,14 +94,14 @@ class News(msgspec.Struct, gc=False):
 
     def __bool__(self) -> bool:
         """Whether anything changed that a hint reads."""
-        return self.beyond_company or bool(self.company or self.removed or self.ways)
+        return self.beyond_company or bool(self.company or self.removed or self.ways or self.rules or self.addresses)
 
     @property
     def beyond_company(self) -> bool:
         """Whether anything changed that others than the plugins of `COMPANY` read."""
         return bool(
             self.added or self.freed or self.allocatable or self.labels or self.taints or self.features or self.shrunk
-        ) or (self.rules or self.ways or self.addresses)
+        )
 
     def node(self, before: nodes.Node | None, after: nodes.Node) -> None:
         """A node came or changed."""

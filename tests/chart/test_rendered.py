@@ -194,6 +194,7 @@ def test_the_configuration_is_the_users_over_the_charts(rendered: Rendered) -> N
         "schedulerName": "graph-scheduler",
         "mode": "shared",
         "topology": {"crds": "auto"},
+        "policies": {"enabled": "auto"},
         "leaderElection": {"enabled": True, "namespace": "graphs", "leaseName": "sched-graphsched"},
         "http": {"host": "0.0.0.0", "port": 10260, "auth": "delegated", "tls": {"selfSigned": True}},  # noqa: S104
     }

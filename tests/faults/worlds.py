@@ -137,6 +137,9 @@ class World:
             leader_election=election.LeaderElectionSettings(
                 enabled=electing, namespace=name, lease_seconds=12, renew_seconds=9.0, retry_seconds=1.0
             ),
+            # The table has no columns for custom resources, and what it does not know it takes for a mistake.
+            topology=configuration.TopologySettings(crds="none"),
+            policies=configuration.PolicySettings(enabled="never"),
         )
         self._serial = 0
         self._stopping = asyncio.Event()

@@ -10,6 +10,7 @@ import pathlib
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import pytest
 
@@ -185,7 +186,15 @@ def test_streams_may_be_missing(
     assert b"Traceback" not in done.stderr
 
 
-def test_ctrl_c_while_waiting_for_input_ends_it() -> None:
+@pytest.fixture
+def attentive() -> Iterator[None]:
+    """A shell that begins the tests in the background has them ignore Ctrl-C, and whatever they start as well."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_while_waiting_for_input_ends_it(attentive: None) -> None:
     """A person who forgot the input file."""
     with subprocess.Popen(
         [*GRAPHSCHED, "evaluate"],

@@ -105,5 +105,5 @@ def _annotated(definition: objects.Object) -> objects.Object:
 
 
 def _established(definition: objects.Object) -> bool:
-    conditions = definition.get("status", {}).get("conditions", [])
+    conditions = definition.get("status", {}).get("conditions") or ()
     return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)

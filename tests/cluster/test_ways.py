@@ -72,7 +72,7 @@ def test_a_mesh_keeps_together_over_links_in_health(cluster: clusters.Cluster, t
         assert ("n2 ─1 ms─ n1", 1) == (way["path"], way["hops"])
 
         measured(cluster, "n1-n2", 0.1)
-        scheduling.wait("the decay is known", lambda: explained("web-1")["ways"][0]["health"] == 0.1)
+        scheduling.wait("the decay is known", lambda: explained("web-1")["ways"][0]["health"] < 0.2)
         assert 0 <= explained("web-1")["ways"][0]["age_s"] < 60
         cluster.call("POST", scheduling.PODS, mesh_pod("web-2", "app=store"))
         scheduling.wait("it avoids the link", lambda: scheduling.places(cluster)["web-2"] == "n3")
@@ -83,4 +83,5 @@ def test_a_mesh_keeps_together_over_links_in_health(cluster: clusters.Cluster, t
         assert "2 node(s) were more than 1.5 ms from app=store in default" in scheduling.condition(cluster, "web-3")[1]
 
         measured(cluster, "n1-n2", 1.0)
-        scheduling.wait("it wakes", lambda: scheduling.places(cluster)["web-3"] == "n2")
+        # Time restores a link's health, at half of what is missing every half-life.
+        scheduling.wait("it wakes", lambda: scheduling.places(cluster)["web-3"] == "n2", timeout_s=90)

@@ -4,33 +4,15 @@ import datetime as dt
 import pathlib
 
 import pytest
-import yaml
 
 from tests.cluster import scheduling
-from tests.controlplane import cluster as clusters, objects
+from tests.controlplane import cluster as clusters, crds, objects
 
 pytestmark = pytest.mark.cluster
 
-CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 LINKS = "/apis/graphsched.io/v1alpha1/networklinks"
-DEFINITION = pathlib.Path(__file__).resolve().parents[2] / "charts/graphsched/crds/networklinks.yaml"
 CONFIG = "linkHealth: {lossHalfLifeSeconds: 20}"
 WORST = "graphsched_link_health_worst"
-
-
-def install(cluster: clusters.Cluster) -> None:
-    """Have the API server serve NetworkLinks."""
-    definition = yaml.safe_load(DEFINITION.read_text(encoding="utf-8"))
-    name = definition["metadata"]["name"]
-    known = {each["metadata"]["name"] for each in scheduling.listed(cluster, CRDS)}
-    if name not in known:
-        cluster.call("POST", CRDS, definition)
-
-    def served() -> bool:
-        conditions = cluster.call("GET", f"{CRDS}/{name}").get("status", {}).get("conditions", [])
-        return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
-
-    scheduling.wait("NetworkLinks are served", served)
 
 
 def place(cluster: clusters.Cluster, running: scheduling.Scheduler, name: str) -> str:
@@ -44,7 +26,6 @@ def place(cluster: clusters.Cluster, running: scheduling.Scheduler, name: str) -
 @pytest.mark.timeout(120)
 def test_damage_told_by_status_is_avoided_and_heals(cluster: clusters.Cluster, tmp_path: pathlib.Path) -> None:
     """The emptier node loses its only link; some seconds later it is chosen again."""
-    install(cluster)
     for name, cpu in (("n1", "8"), ("n2", "4")):
         cluster.call("POST", scheduling.NODES, objects.node(name, cpu=cpu))
     link = {
@@ -53,8 +34,8 @@ def test_damage_told_by_status_is_avoided_and_heals(cluster: clusters.Cluster, t
         "metadata": {"name": "n1-leaf"},
         "spec": {"endpoints": [{"node": "n1"}, {"place": "leaf"}], "latencyMs": 0.2},
     }
-    cluster.call("POST", LINKS, link)
-    try:
+    with crds.installed(cluster, crds.NETWORK_LINKS):
+        cluster.call("POST", LINKS, link)
         with scheduling.scheduler(cluster, tmp_path / "log", config=CONFIG) as running:
             watched = (running.process,)
             scheduling.wait(
@@ -72,5 +53,3 @@ def test_damage_told_by_status_is_avoided_and_heals(cluster: clusters.Cluster, t
 
             scheduling.wait("time has restored it", lambda: running.metric(WORST) > 0.4, watched=watched)
             assert place(cluster, running, "after") == "n1"
-    finally:
-        cluster.call("DELETE", f"{LINKS}/n1-leaf")

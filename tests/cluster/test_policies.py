@@ -11,12 +11,10 @@ import yaml
 
 from tests.chart import rendering, trial as trials
 from tests.cluster import scheduling
-from tests.controlplane import cluster as clusters, objects
+from tests.controlplane import cluster as clusters, crds, objects
 
 pytestmark = pytest.mark.cluster
 
-CRD = pathlib.Path(__file__).parents[2] / "charts/graphsched/crds/graphpolicies.yaml"
-CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 POLICIES = "/apis/graphsched.io/v1alpha1/graphpolicies"
 ZONE = "topology.kubernetes.io/zone"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
@@ -44,27 +42,6 @@ def node(name: str, zone: str) -> objects.Object:
 
 
 @contextlib.contextmanager
-def defined(cluster: clusters.Cluster) -> Iterator[None]:
-    """The definition of GraphPolicy is installed."""
-    cluster.call("POST", CRDS, yaml.safe_load(CRD.read_text(encoding="utf-8")))
-    path = f"{CRDS}/graphpolicies.graphsched.io"
-
-    def served() -> bool:
-        found = cluster.call("GET", path).get("status", {}).get("conditions") or []
-        return any(each["type"] == "Established" and each["status"] == "True" for each in found)
-
-    def gone() -> bool:
-        return all(each["metadata"]["name"] != path.rpartition("/")[2] for each in scheduling.listed(cluster, CRDS))
-
-    scheduling.wait("GraphPolicy is served", served)
-    try:
-        yield
-    finally:
-        cluster.call("DELETE", path)
-        scheduling.wait("GraphPolicy is gone", gone)
-
-
-@contextlib.contextmanager
 def with_rights(cluster: clusters.Cluster, tmp_path: pathlib.Path) -> Iterator[scheduling.Scheduler]:
     """A scheduler under an account that has the chart's rights and no others."""
     name, config = "ruled", {"mode": "shared", "http": {"auth": "loopback"}}
@@ -79,7 +56,7 @@ def test_rules_hold_wake_pods_and_say_how_they_stand(cluster: clusters.Cluster, 
     """A denial keeps a pod waiting until it is lifted; a required domain is kept; a broken rule stops nobody."""
     for name, zone in (("n1", "a"), ("n2", "b")):
         cluster.call("POST", scheduling.NODES, node(name, zone))
-    with defined(cluster), with_rights(cluster, tmp_path) as running:
+    with crds.installed(cluster, crds.GRAPH_POLICIES), with_rights(cluster, tmp_path) as running:
         everybody = {"match": {"pods": {"matchLabels": {"denied": "yes"}}}}
         cluster.call("POST", POLICIES, policy("stop", {"name": "all", "action": "deny", **everybody}, priority=100))
         scheduling.wait("the rule is in force", lambda: condition(cluster, "stop", "Ready")[0] == "True")
@@ -128,7 +105,7 @@ def test_a_standby_writes_no_status_and_a_definition_may_come_later(
     spec = {"holderIdentity": "other", "leaseDurationSeconds": 3600, "acquireTime": now, "renewTime": now}
     cluster.call("POST", LEASES, {"metadata": {"name": "held"}, "spec": spec})
     cluster.call("POST", scheduling.NODES, node("n1", "a"))
-    with defined(cluster):
+    with crds.installed(cluster, crds.GRAPH_POLICIES):
         cluster.call(
             "POST", POLICIES, policy("one", {"name": "typo", "action": "deny", "match": {"when": {"pod": "1"}}})
         )

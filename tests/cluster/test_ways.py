@@ -12,7 +12,8 @@ from tests.controlplane import cluster as clusters, crds, objects
 pytestmark = pytest.mark.cluster
 
 HALF_LIFE_S = 12.0
-CONFIG = f"linkHealth: {{reportedHalfLifeSeconds: {HALF_LIFE_S}}}"
+# A pod that is tried at each step of the recovery would wait ten seconds after the last one.
+CONFIG = f"{{linkHealth: {{reportedHalfLifeSeconds: {HALF_LIFE_S}}}, queue: {{maxBackoffSeconds: 2}}}}"
 LINKS = "/apis/graphsched.io/v1alpha1/networklinks"
 
 

@@ -31,6 +31,7 @@ def _theirs(group: str, version: str, kind: str, plural: str, *, namespaced: boo
 
 
 NETWORK_LINKS: objects.Object = yaml.safe_load((_OURS / "networklinks.yaml").read_text())
+GRAPH_POLICIES: objects.Object = yaml.safe_load((_OURS / "graphpolicies.yaml").read_text())
 HYPER_NODES = _theirs("topology.volcano.sh", "v1alpha1", "HyperNode", "hypernodes")
 # The newest version of Kueue's API, which is not the first that is tried.
 KUEUE_TOPOLOGIES = _theirs("kueue.x-k8s.io", "v1beta2", "Topology", "topologies")
@@ -66,8 +67,15 @@ def installed(cluster: clusters.Cluster, *definitions: objects.Object) -> Iterat
             )
         yield
     finally:
-        for each in definitions:
-            cluster.call("DELETE", f"{_DEFINITIONS}/{each['metadata']['name']}")
+        names = {each["metadata"]["name"] for each in definitions}
+        for name in names:
+            cluster.call("DELETE", f"{_DEFINITIONS}/{name}")
+        # Their objects go first, which takes a moment; until then none of the name can be made.
+        processes.wait_until(
+            lambda: names.isdisjoint(each["metadata"]["name"] for each in cluster.call("GET", _DEFINITIONS)["items"]),
+            what=f"{', '.join(sorted(names))} are gone",
+            timeout_s=30.0,
+        )
 
 
 def path_of(definition: objects.Object, *, namespace: str = "") -> str:

@@ -35,7 +35,6 @@ RETRY_S = 1.0
 REPORT_S = 1.0
 """How often statuses are compared with how the rules stand."""
 STOP_S = 5.0
-_NOT_FOUND = 404
 
 
 class Policing:
@@ -114,8 +113,7 @@ class Policing:
             await self._none(f"rules of GraphPolicies are not followed, as the right is missing: {error}")
             return
         except errors.ClusterError as error:
-            # By the number: of a group of which nothing is installed the server says so without a Status.
-            if error.status == _NOT_FOUND:
+            if error.absent:
                 await self._none("")
             else:
                 self._say(f"GraphPolicies could not be listed: {error}")

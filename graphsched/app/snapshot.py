@@ -52,7 +52,6 @@ DESCRIBING: tuple[tuple[str, str, str], ...] = tuple(
 """What describes the network, in every version of its API; only what is installed is there."""
 SELECTING = frozenset({"Service", "ReplicationController", "ReplicaSet", "StatefulSet"})
 """Kinds that select pods; of their spec only the selector is kept."""
-_NOT_FOUND = 404
 OPTIONAL = frozenset({"PriorityClass", "RuntimeClass", *SELECTING})
 """Kinds that are left out, with a note, where the right to list them is missing."""
 
@@ -310,7 +309,7 @@ async def _describing(client: clients.Client, put: Callable[[_Object], None]) ->
             found.add(what)
             terminal.note(f"graphsched: {kind} objects are left out: {error}")
         except errors.ClusterError as error:
-            if error.status != _NOT_FOUND:
+            if not error.absent:
                 raise
 
 

@@ -48,7 +48,6 @@ ABSENT_S = (2.0, 180.0)
 """First and greatest wait before it is looked again whether a kind of objects has been installed."""
 ABSENT_SURE = 2
 """So many looks in a row, and a kind that was there is taken to be gone with all its objects."""
-_NOT_FOUND = 404
 _TRANSIENT = frozenset({0, 401, 403, 429, 502, 503})
 """HTTP status of failures that have nothing to do with the place; 0 is no answer."""
 
@@ -201,7 +200,7 @@ class Reflector(typing.Generic[collection.Body]):
             else:
                 await self._follow()
         except errors.ClusterError as error:
-            if self.resource.custom and error.status == _NOT_FOUND:
+            if self.resource.custom and error.absent:
                 await self._look_again()
             else:
                 await self._rest(error)

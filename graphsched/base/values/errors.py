@@ -17,6 +17,8 @@ A refusal to place a pod is no error: see `status.Status`.
 
 from __future__ import annotations
 
+_NOT_FOUND = 404
+
 
 class GraphschedError(Exception):
     """Root of the tree above."""
@@ -69,6 +71,13 @@ class ClusterError(GraphschedError):
         self.status = status
         self.reason = reason
         self.retry_after_s = retry_after_s
+
+    @property
+    def absent(self) -> bool:
+        """Whether nothing is at the path, be it said of an object, in plain text of a kind that is not installed, or
+        by a webhook on the way: to know which, look for NotFoundError.
+        """
+        return self.status == _NOT_FOUND
 
 
 class NotFoundError(ClusterError):

@@ -8,20 +8,15 @@ which always holds the newest. Best effort: an event that can not be had is drop
 from __future__ import annotations
 
 import collections
-import datetime as dt
 import random
-import re
 from collections.abc import Callable
 
 import msgspec
 
-from graphsched.action import calls, outlet
+from graphsched.action import calls, happenings, outlet
 from graphsched.base.kit import clock as clocks
 from graphsched.base.values import nodes, pods
 
-NOTE_BYTES_MAX = 1024
-_CUT = " ..."
-NAME_LENGTH_MAX = 253
 RENEW_S = 30.0
 SERIES_S = 360.0
 """Kubernetes' own recorder ends a series when nothing came for six minutes."""
@@ -30,22 +25,6 @@ TOLD_S = 1800.0
 SERIES_MAX = 8192
 WORKERS = 2
 DEADLINE_S = 10.0
-
-NORMAL = "Normal"
-WARNING = "Warning"
-
-
-DEFAULT_NAMESPACE = "default"
-"""Where events about what has no namespace are kept."""
-
-
-class _Subject(msgspec.Struct, frozen=True, gc=False):
-    """What an event is about; `namespace` is the event's as well."""
-
-    kind: str
-    namespace: str
-    name: str
-    uid: str
 
 
 class _Series(msgspec.Struct, gc=False):
@@ -112,11 +91,9 @@ class Events:
             on_end: Hears of `written`, `merged`, `moot`, `failed` and `dropped`.
         """
         self._client = client
-        self._controller = controller
-        self._instance = instance[:128]
         self._clock = clock
         self._on_end = on_end
-        self._serial = 0
+        self._maker = happenings.Maker(controller=controller, instance=instance, clock=clock)
         self._series: collections.OrderedDict[Topic, _Series] = collections.OrderedDict()
         self._outlet = outlet.Outlet[object, _Call](
             "events",
@@ -135,16 +112,16 @@ class Events:
     def scheduled(self, pod: pods.Pod, node: str) -> None:
         """The pod was bound."""
         note = f"Successfully assigned {pod.full_name} to {node}"
-        self._create(pod, kind=NORMAL, reason="Scheduled", action="Binding", note=note)
+        self._create(pod, kind=happenings.NORMAL, reason="Scheduled", action="Binding", note=note)
 
     def failed(self, pod: pods.Pod, note: str, *, last: bool = False) -> None:
         """The pod found no node, or something went wrong with it; the `last` word is said in any case."""
-        note, now = cut(note), self._clock.monotonic()
+        note, now = happenings.cut(note), self._clock.monotonic()
         topic = (pod.key, pod.uid, "FailedScheduling")
         series = self._series.get(topic)
         renewed = series is not None and series.note != note and (last or now - series.first > RENEW_S)
         if series is None or renewed or now - series.last > SERIES_S:
-            name = self._create(pod, kind=WARNING, reason="FailedScheduling", action="Scheduling", note=note)
+            name = self._create(pod, kind=happenings.WARNING, reason="FailedScheduling", action="Scheduling", note=note)
             self._series[topic] = _Series(name, note, now, now, now)
             self._series.move_to_end(topic)
             if len(self._series) > SERIES_MAX:
@@ -162,8 +139,8 @@ class Events:
 
     def about(self, node: nodes.Node, *, reason: str, note: str) -> None:
         """Something about a node that its operator should know; it is for the caller not to say it twice."""
-        subject = _Subject("Node", DEFAULT_NAMESPACE, node.name, node.uid)
-        self._write(subject, kind=WARNING, reason=reason, action="Watching", note=note)
+        subject = happenings.Subject("v1", "Node", node.name, node.uid)
+        self._write(subject, kind=happenings.WARNING, reason=reason, action="Watching", note=note)
 
     def clear(self) -> None:
         """Write nothing of what waits."""
@@ -178,33 +155,17 @@ class Events:
         return await self._outlet.flush(deadline_s=deadline_s)
 
     def _create(self, pod: pods.Pod, *, kind: str, reason: str, action: str, note: str) -> str:
-        subject = _Subject("Pod", pod.namespace, pod.name, pod.uid)
+        subject = happenings.Subject("v1", "Pod", pod.name, pod.uid, pod.namespace)
         return self._write(subject, kind=kind, reason=reason, action=action, note=note)
 
-    def _write(self, subject: _Subject, *, kind: str, reason: str, action: str, note: str) -> str:
-        self._serial += 1
-        wall = self._clock.wall()
-        name = event_name(subject.name, f"{int(wall * 1e6):x}{self._serial & 0xFFFF:04x}")
-        regarding = {"apiVersion": "v1", "kind": subject.kind, "name": subject.name, "uid": subject.uid}
-        event = {
-            "apiVersion": "events.k8s.io/v1",
-            "kind": "Event",
-            "metadata": {"name": name, "namespace": subject.namespace},
-            "eventTime": moment(wall),
-            "reportingController": self._controller,
-            "reportingInstance": self._instance,
-            "action": action,
-            "reason": reason,
-            "type": kind,
-            "regarding": regarding | ({"namespace": subject.namespace} if subject.kind == "Pod" else {}),
-            "note": cut(note),
-        }
-        self._outlet.put(name, _Call(_collection(subject.namespace), msgspec.json.encode(event)))
-        return name
+    def _write(self, subject: happenings.Subject, *, kind: str, reason: str, action: str, note: str) -> str:
+        made = self._maker.made(subject, kind=kind, reason=reason, action=action, note=note)
+        self._outlet.put(made.name, _Call(made.path, made.body))
+        return made.name
 
     def _grow(self, pod: pods.Pod, topic: Topic, series: _Series) -> None:
-        change = {"series": {"count": series.count, "lastObservedTime": moment(self._clock.wall())}}
-        path = f"{_collection(pod.namespace)}/{series.name}"
+        change = {"series": {"count": series.count, "lastObservedTime": happenings.moment(self._clock.wall())}}
+        path = f"{happenings.collection(pod.namespace)}/{series.name}"
         self._outlet.put((series.name, "series"), _Call(path, msgspec.json.encode(change), topic))
 
     async def _send(self, _key: object, call: _Call) -> None:
@@ -218,26 +179,3 @@ class Events:
             # Its event is gone; the next time is a first one.
             self._series.pop(call.grows, None)
         self._on_end(end)
-
-
-def cut(note: str) -> str:
-    """The note within the API's limit in bytes; a longer one ends in ` ...`."""
-    raw = note.encode()
-    if len(raw) <= NOTE_BYTES_MAX:
-        return note
-    return raw[: NOTE_BYTES_MAX - len(_CUT)].decode(errors="ignore") + _CUT
-
-
-def event_name(subject: str, suffix: str) -> str:
-    """A name for an event about the pod or node: its own, shortened where the whole would be too long for a name."""
-    stem = re.sub(r"[^a-z0-9]+$", "", subject[: NAME_LENGTH_MAX - len(suffix) - 1])
-    return f"{stem}.{suffix}"
-
-
-def _collection(namespace: str) -> str:
-    return f"/apis/events.k8s.io/v1/namespaces/{namespace}/events"
-
-
-def moment(wall: float) -> str:
-    """A time as the API writes it; seconds since the epoch."""
-    return dt.datetime.fromtimestamp(wall, dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -13,24 +13,13 @@ from collections.abc import Callable
 
 import msgspec
 
-from graphsched.action import calls, events, outlet
+from graphsched.action import calls, happenings, outlet
 from graphsched.base.kit import clock as clocks
 
 LENGTH_MAX = 1000
 SAID_MAX = 4096
 WORKERS = 1
 DEADLINE_S = 10.0
-NAMESPACE = "default"
-"""Where events about objects without a namespace are."""
-
-
-class About(typing.NamedTuple):
-    """An object without a namespace."""
-
-    api_version: str
-    kind: str
-    name: str
-    uid: str
 
 
 class _Call(typing.NamedTuple):
@@ -67,10 +56,7 @@ class Notices:
             on_end: Hears of `written`, `failed`, `moot` and `dropped`.
         """
         self._client = client
-        self._controller = controller
-        self._instance = instance[:128]
-        self._clock = clock
-        self._serial = 0
+        self._maker = happenings.Maker(controller=controller, instance=instance, clock=clock)
         self._said: collections.OrderedDict[tuple[str, str, str], None] = collections.OrderedDict()
         self._outlet = outlet.Outlet[object, _Call](
             "notices",
@@ -82,13 +68,13 @@ class Notices:
             on_end=lambda _key, _call, end: on_end(end),
         )
 
-    def state(self, about: About, path: str, status: dict[str, typing.Any]) -> None:
+    def state(self, about: happenings.Subject, path: str, status: dict[str, typing.Any]) -> None:
         """Write the status of the object, unless it is being written."""
         if self._outlet.sending(about) is None:
             metadata = {"uid": about.uid}
             self._outlet.put(about, _Call(path, msgspec.json.encode({"metadata": metadata, "status": status}), True))
 
-    def warn(self, about: About, reason: str, note: str) -> None:
+    def warn(self, about: happenings.Subject, reason: str, note: str) -> None:
         """Write an event about the object, once for each sentence."""
         said = (about.uid, reason, note)
         if said in self._said:
@@ -96,29 +82,8 @@ class Notices:
         self._said[said] = None
         if len(self._said) > SAID_MAX:
             self._said.popitem(last=False)
-        self._serial += 1
-        wall = self._clock.wall()
-        name = events.event_name(about.name, f"{int(wall * 1e6):x}{self._serial & 0xFFFF:04x}")
-        event = {
-            "apiVersion": "events.k8s.io/v1",
-            "kind": "Event",
-            "metadata": {"name": name, "namespace": NAMESPACE},
-            "eventTime": events.moment(wall),
-            "reportingController": self._controller,
-            "reportingInstance": self._instance,
-            "action": "Reading",
-            "reason": reason,
-            "type": events.WARNING,
-            "regarding": {
-                "apiVersion": about.api_version,
-                "kind": about.kind,
-                "name": about.name,
-                "uid": about.uid,
-            },
-            "note": events.cut(note),
-        }
-        path = f"/apis/events.k8s.io/v1/namespaces/{NAMESPACE}/events"
-        self._outlet.put(name, _Call(path, msgspec.json.encode(event), False))
+        made = self._maker.made(about, kind=happenings.WARNING, reason=reason, action="Reading", note=note)
+        self._outlet.put(made.name, _Call(made.path, made.body, False))
 
     def clear(self) -> None:
         """Write nothing of what waits; it may be said again later."""

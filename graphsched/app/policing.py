@@ -18,7 +18,7 @@ from collections.abc import Callable, Coroutine
 
 import msgspec
 
-from graphsched.action import notices, outlet
+from graphsched.action import happenings, notices, outlet
 from graphsched.app import modes, operator, standing
 from graphsched.base.kit import clock as clocks, tasks
 from graphsched.base.kube import client as clients, credentials, lists, policies as kube_policies
@@ -179,7 +179,7 @@ class Policing:
                 continue
             wanted, have = standing.status(known, book, moment=moment), known.body.status
             if standing.differs(have, wanted):
-                about = notices.About(kube_policies.API_VERSION, kube_policies.KIND, name, known.body.metadata.uid)
+                about = happenings.Subject(kube_policies.API_VERSION, kube_policies.KIND, name, known.body.metadata.uid)
                 for note in standing.complaints(have, wanted):
                     notes.warn(about, "RuleBroken", note)
                 notes.state(about, standing.path(name), wanted)

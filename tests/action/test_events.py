@@ -11,7 +11,7 @@ import hypothesis
 import hypothesis.strategies as st
 import pytest
 
-from graphsched.action import events, outlet
+from graphsched.action import events, happenings, outlet
 from graphsched.base.values import keys, pods
 from tests.fakes import apiserver, storage, virtual
 
@@ -154,7 +154,7 @@ async def test_what_does_not_fit_is_dropped_and_counted() -> None:
 @hypothesis.given(st.text(max_size=2000))
 def test_a_note_keeps_within_the_limit_in_bytes(note: str) -> None:
     """Short ones are left alone, long ones are cut between characters and say so."""
-    cut = events.cut(note)
+    cut = happenings.cut(note)
 
     assert len(cut.encode()) <= 1024
     if len(note.encode()) <= 1024:
@@ -168,7 +168,7 @@ def test_a_note_keeps_within_the_limit_in_bytes(note: str) -> None:
 @pytest.mark.parametrize("pod", ["web", "a" * 253, "a" * 235 + ".-" + "b" * 16])
 def test_an_event_has_a_valid_name(pod: str) -> None:
     """However long the pod's name is, the event's is one."""
-    name = events.event_name(pod, "0123456789abcdef01")
+    name = happenings.event_name(pod, "0123456789abcdef01")
 
     assert len(name) <= 253
     assert name.endswith(".0123456789abcdef01")

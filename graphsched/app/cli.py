@@ -31,6 +31,7 @@ from graphsched.app.options import (
     KubeconfigOption,
     OutputOption,
     Paths,
+    ServerOption,
     TokenFileOption,
     examples,
 )
@@ -336,15 +337,7 @@ def snapshot(
     follow: Annotated[
         bool, typer.Option("--follow", help="Keep the file up to date with that graph until Ctrl-C.")
     ] = False,
-    server: Annotated[
-        str,
-        typer.Option(
-            "--server",
-            metavar="URL",
-            help="That scheduler's address. Default: http://127.0.0.1:10260.",
-            show_default=False,
-        ),
-    ] = "",
+    server: ServerOption = "",
     token_file: TokenFileOption = "",
     ca_file: CaFileOption = "",
     insecure: InsecureOption = False,

@@ -16,6 +16,7 @@ from graphsched.app.options import (
     InsecureOption,
     OutputOption,
     Paths,
+    ServerOption,
     TokenFileOption,
     examples,
 )
@@ -53,16 +54,6 @@ class Metric(enum.StrEnum):
 FromSchedulerOption = Annotated[
     bool, typer.Option("--from-scheduler", help="Ask a running scheduler for its own graph, instead of files.")
 ]
-ServerOption = Annotated[
-    str,
-    typer.Option(
-        "--server",
-        metavar="URL",
-        help="That scheduler's address. Default: http://127.0.0.1:10260.",
-        show_default=False,
-    ),
-]
-
 _EXPORT = "export"
 
 

@@ -12,20 +12,19 @@ import pathlib
 
 import msgspec
 
-from graphsched.app import asking, offline, targets, terminal
+from graphsched.app import asking, capturing, offline, targets, terminal
 from graphsched.base.kit import clock
 from graphsched.base.values import errors
 from graphsched.explain import wording
 from graphsched.explain.atlas import dot, figures, maps, naming, stats, survey, trees
 from graphsched.explain.pictures import network
-from graphsched.graph import delta, store
+from graphsched.graph import store
 from graphsched.sources import captures
 
 DEPTH = 2
 """How far a neighbourhood reaches unless somebody says."""
 DEPTH_MAX = 100
 _ROWS_MAX = 200
-_TIMEOUT_S = 60.0
 
 
 class Drawing(enum.StrEnum):
@@ -93,22 +92,8 @@ def load(source: Source) -> store.Store:
         return offline.graph_of(offline.load(source.paths, unknown_nodes=True))
     if source.paths:
         raise errors.InputError(source.paths[0], problem="is of no use with --from-scheduler", remedy="leave one out")
-    return _from_scheduler(source.server)
-
-
-def _from_scheduler(server: asking.Server) -> store.Store:
-    asked = server if server.url else msgspec.structs.replace(server, url=asking.DEFAULT)
-    data = asking.get(
-        asked,
-        "/debug/graph",
-        timeout_s=_TIMEOUT_S,
-        bytes_max=captures.BYTES_MAX,
-        instead="use --server, or name files",
-    )
-    found = captures.decode(data)
-    if isinstance(found, delta.Refused):
-        raise errors.ClusterError(f"{asked.url}: not a graph that this version reads: {found.detail}")
-    return _applied(found)
+    _, capture = capturing.whole(source.server, instead="use --server, or name files")
+    return _applied(capture)
 
 
 def _applied(capture: captures.Capture) -> store.Store:

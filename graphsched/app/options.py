@@ -38,6 +38,15 @@ ConfigOption = Annotated[
     str,
     typer.Option("--config", metavar="FILE", help="Settings, see docs/configuration.md.", show_default=False),
 ]
+ServerOption = Annotated[
+    str,
+    typer.Option(
+        "--server",
+        metavar="URL",
+        help="That scheduler's address. Default: http://127.0.0.1:10260.",
+        show_default=False,
+    ),
+]
 TokenFileOption = Annotated[
     str,
     typer.Option("--token-file", metavar="FILE", help="A bearer token for that scheduler.", show_default=False),

@@ -24,13 +24,13 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 import graphsched
-from graphsched.app import asking, following, targets, terminal
+from graphsched.app import asking, capturing, following, targets, terminal
 from graphsched.base.kit import clock
 from graphsched.base.kube import client as clients, config, credentials, lists, nodes
 from graphsched.base.values import errors, keys
 from graphsched.explain import wording
 from graphsched.graph import codec, delta, followers
-from graphsched.sources import captures, custom
+from graphsched.sources import custom
 
 RESOURCES: tuple[tuple[str, str, str], ...] = (
     ("v1", "Node", "/api/v1/nodes"),
@@ -140,7 +140,6 @@ _CLASSES = {
 _DESCRIBING_FIELDS = frozenset({"spec", "zones", "topologyPolicies"})
 _LINK_STATUS = frozenset({"health", "lossPercent", "errorsPerSecond", "latencyMs", "observedAt"})
 
-_GRAPH_TIMEOUT_S = 60.0
 _REFUSED_MAX = 3
 """So many answers in a row that are no graph are no accident."""
 
@@ -192,20 +191,18 @@ def _check(options: Options) -> None:
         raise errors.InputError("--follow", problem="keeps a file up to date", remedy="name it with --output")
 
 
-def _server(options: Options) -> asking.Server:
-    return options.server if options.server.url else msgspec.structs.replace(options.server, url=asking.DEFAULT)
-
-
 def _follow(options: Options) -> typing.NoReturn:
     """Keep the file up to date with a running scheduler's graph, and say what becomes of it."""
     copy = followers.Follower()
-    follows = following.Following(_server(options), copy)
+    follows = following.Following(capturing.usual(options.server), copy)
     refused = 0
     while True:
         step = follows.step()
         refused = refused + 1 if step is following.Step.REFUSED else 0
         if refused == _REFUSED_MAX:
-            raise errors.ClusterError(f"{_server(options).url}: not a graph that can be followed: {follows.problem}")
+            raise errors.ClusterError(
+                f"{capturing.usual(options.server).url}: not a graph that can be followed: {follows.problem}"
+            )
         if step in {following.Step.BEGUN, following.Step.CHANGED}:
             vertices, edges = copy.store.content()
             whole = codec.encode(delta.Patch(vertices=vertices, edges=edges), base_generation=copy.generation)
@@ -218,17 +215,9 @@ def _follow(options: Options) -> typing.NoReturn:
 
 def _from_scheduler(options: Options) -> str:
     """Write a running scheduler's graph; returns what is in it."""
-    server = _server(options)
-    data = asking.get(
-        server,
-        "/debug/graph",
-        timeout_s=_GRAPH_TIMEOUT_S,
-        bytes_max=captures.BYTES_MAX,
-        instead="use --server, or leave out --from-scheduler to ask the API server",
+    data, found = capturing.whole(
+        options.server, instead="use --server, or leave out --from-scheduler to ask the API server"
     )
-    found = captures.decode(data)
-    if isinstance(found, delta.Refused):
-        raise errors.ClusterError(f"{server.url}: not a graph that this version reads: {found.detail}")
     with targets.whole(options.output) as write:
         write(data)
     counts = Counter(map(keys.kind_of, found.patch.vertices)) + Counter(edge.kind for edge in found.patch.edges)

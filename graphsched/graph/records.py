@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from graphsched.base.values import groups, keys, labels, nodes, places, policies, quantities
+from graphsched.base.values import groups, keys, nodes, places, policies, quantities
 from graphsched.graph import specs
 
 Record = places.Place | groups.Group | policies.Rule
@@ -27,8 +27,6 @@ _DECODERS: dict[str, msgspec.json.Decoder[Record]] = {
     keys.Kind.RULE.value: msgspec.json.Decoder(policies.Rule),
 }
 _BUDGET_DECODER = msgspec.json.Decoder(nodes.Budget)
-_LENGTH_MAX = 1 << 20
-"""Bytes; the API server holds whole objects to 1.5 MiB."""
 
 
 def encode(record: Record) -> str:
@@ -51,12 +49,9 @@ def decode(key: str, text: str) -> Record | str:
     decoder = _DECODERS.get(keys.kind_of(keys.VertexKey(key)))
     if decoder is None:
         return f'"{key[:80]}" is no key of a place, group or rule'
-    if len(text) > _LENGTH_MAX:
-        return f"{key[:80]} has {len(text)} characters, at most {_LENGTH_MAX} are read"
-    try:
-        record = decoder.decode(text)
-    except (msgspec.MsgspecError, RecursionError) as error:
-        return f"{key[:80]} can not be read: {error}"
+    record = specs.read(decoder, text, what=key[:80])
+    if isinstance(record, str):
+        return record
     problem = _problem(record)
     if problem:
         return f"{key[:80]}: {problem}"
@@ -78,12 +73,9 @@ def encode_budget(budget: nodes.Budget) -> str:
 
 def decode_budget(text: str) -> nodes.Budget | str:
     """The budget that the text stands for, or what is wrong with it."""
-    if len(text) > _LENGTH_MAX:
-        return f"a budget has {len(text)} characters, at most {_LENGTH_MAX} are read"
-    try:
-        budget = _BUDGET_DECODER.decode(text)
-    except (msgspec.MsgspecError, RecursionError) as error:
-        return f"a budget can not be read: {error}"
+    budget = specs.read(_BUDGET_DECODER, text, what="a budget")
+    if isinstance(budget, str):
+        return budget
     lists = (budget.capacity, budget.ceilings, *(amounts for _, amounts in budget.reserved))
     if any(not -quantities.INT64_MAX <= amount <= quantities.INT64_MAX for each in lists for _, amount in each):
         return "a number in a budget does not fit 64 bits"
@@ -104,19 +96,14 @@ def _problem(record: Record) -> str | None:
                 return "its labels or amounts are not sorted, or name something twice"
         case groups.Group():
             for workload in record.workloads:
-                if _compares(workload.selector):
+                if specs.compares(workload.selector):
                     return "a selector of pods compares numbers"
         case policies.Rule():
-            if _compares(record.match.pods):
+            if specs.compares(record.match.pods):
                 return "a selector of pods compares numbers"
             requirements = record.match.nodes.requirements if record.match.nodes else ()
             return next((problem for each in requirements if (problem := specs.comparison_problem(each))), None)
     return None
-
-
-def _compares(selector: labels.Selector | None) -> bool:
-    requirements = selector.requirements if selector else ()
-    return any(each.operator in {labels.Operator.GT, labels.Operator.LT} for each in requirements)
 
 
 def _numbers(record: Record) -> Iterator[int]:

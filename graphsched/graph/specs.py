@@ -11,6 +11,7 @@ never raises, and what it returns holds to the promises of `base.values.pods`.
 from __future__ import annotations
 
 import itertools
+import typing
 from collections.abc import Iterator
 
 import msgspec
@@ -46,6 +47,19 @@ _LENGTH_MAX = 1 << 20
 """Bytes; the API server holds whole objects to 1.5 MiB."""
 
 
+Value = typing.TypeVar("Value")
+
+
+def read(decoder: msgspec.json.Decoder[Value], text: str, *, what: str) -> Value | str:
+    """The value in an untrusted text, or a sentence that begins with `what`. No value is itself a text."""
+    if len(text) > _LENGTH_MAX:
+        return f"{what} has {len(text)} characters, at most {_LENGTH_MAX} are read"
+    try:
+        return decoder.decode(text)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        return f"{what} can not be read: {error}"
+
+
 def encode(spec: pods.Spec) -> str:
     """The canonical text."""
     return _ENCODER.encode(spec).decode()
@@ -53,12 +67,9 @@ def encode(spec: pods.Spec) -> str:
 
 def decode(text: str, version: int) -> pods.Spec | str:
     """The spec that this text stands for in that version of the format, or what is wrong with it."""
-    if len(text) > _LENGTH_MAX:
-        return f"a spec has {len(text)} characters, at most {_LENGTH_MAX} are read"
-    try:
-        spec = _DECODER.decode(text)
-    except (msgspec.MsgspecError, RecursionError) as error:
-        return f"a spec can not be read: {error}"
+    spec = read(_DECODER, text, what="a spec")
+    if isinstance(spec, str):
+        return spec
     problem = _problem(spec)
     if problem:
         return problem
@@ -80,14 +91,10 @@ def encode_selector(selector: labels.Selector | None) -> str:
 
 def decode_selector(text: str) -> labels.Selector | str | None:
     """The selector that this text stands for, or what is wrong with it."""
-    if len(text) > _LENGTH_MAX:
-        return f"a selector has {len(text)} characters, at most {_LENGTH_MAX} are read"
-    try:
-        selector = _SELECTOR_DECODER.decode(text)
-    except (msgspec.MsgspecError, RecursionError) as error:
-        return f"a selector can not be read: {error}"
-    requirements = selector.requirements if selector else ()
-    if any(requirement.operator in {labels.Operator.GT, labels.Operator.LT} for requirement in requirements):
+    selector = read(_SELECTOR_DECODER, text, what="a selector")
+    if isinstance(selector, str):
+        return selector
+    if compares(selector):
         return "a selector of pods compares numbers"
     if encode_selector(selector) != text:
         return "a selector is not in canonical form, or of a later version"
@@ -104,6 +111,12 @@ def _problem(spec: pods.Spec) -> str | None:
     if not ascends(spec.demand.amounts) or not ascends(spec.selector):
         return "a spec's amounts or selector are not sorted, or name something twice"
     return None
+
+
+def compares(selector: labels.Selector | None) -> bool:
+    """Whether it compares numbers, which selectors of nodes may and selectors of pods may not."""
+    requirements = selector.requirements if selector else ()
+    return any(each.operator in {labels.Operator.GT, labels.Operator.LT} for each in requirements)
 
 
 def comparison_problem(requirement: labels.Requirement) -> str | None:

@@ -7,13 +7,13 @@ way. A way that nobody knows is neither short nor long: the node is refused, and
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from graphsched.base.values import keys, labels, policies
 from graphsched.decision import trace
-from graphsched.graph import view
+from graphsched.graph import routes, view
 
 
 def shortfalls(graph: view.View, path: policies.Path) -> Iterator[tuple[str, trace.Mask]]:
@@ -70,9 +70,7 @@ def _hops(graph: view.View, goals: list[keys.VertexKey], where: str, most: int) 
 def _latency(
     graph: view.View, goals: list[keys.VertexKey], where: str, most: float
 ) -> Iterator[tuple[str, trace.Mask]]:
-    found = np.full(graph.columns.capacity, np.nan)
-    for goal in goals:
-        found = np.fmin(found, graph.routes.latency(goal))
+    found = _best(graph, map(graph.routes.latency, goals), np.fmin)
     yield f"unknown latency to {where}", np.isnan(found)
     yield f"more than {most:g} ms to {where}", found > most
 
@@ -80,11 +78,17 @@ def _latency(
 def _bandwidth(
     graph: view.View, goals: list[keys.VertexKey], where: str, least: float
 ) -> Iterator[tuple[str, trace.Mask]]:
-    found = np.full(graph.columns.capacity, np.nan)
-    for goal in goals:
-        found = np.fmax(found, graph.routes.bottleneck(goal))
+    found = _best(graph, map(graph.routes.bottleneck, goals), np.fmax)
     yield f"unknown bandwidth to {where}", np.isnan(found)
     yield f"less than {least:g} Mbps to {where}", found < least
+
+
+def _best(graph: view.View, found: Iterable[routes.Amounts], better: np.ufunc) -> routes.Amounts:
+    """Of several goals the best one for each row; what is not known of one is left to the others."""
+    best: routes.Amounts = np.full(graph.columns.capacity, np.nan)
+    for each in found:
+        best = better(best, each)
+    return best
 
 
 def _domain(graph: view.View, path: policies.Path, where: str) -> Iterator[tuple[str, trace.Mask]]:

@@ -184,12 +184,15 @@ def onlookers(
     metrics: meters.Metrics,
     races: intake.Onlooker,
     rejections: intake.Onlooker,
+    neighbours: intake.Onlooker,
 ) -> tuple[intake.Onlooker, ...]:
-    """Those who are told what happens to nodes and pods; `rejections`, who reads pods, where pods of ours are bound."""
+    """Those who are told what happens to nodes and pods: `rejections`, who reads pods, where pods of ours are bound;
+    `neighbours` where others bind to the same nodes.
+    """
     if settings.mode in {"advise", "shadow"}:
         return (races,)
     if settings.mode == "shared":
-        return (races, rejections)
+        return (races, rejections, neighbours)
     wanted = settings.exclusive
     pool = pools.Pool((wanted.node_label, wanted.value), scheduler=settings.scheduler_name, store=store)
     metrics.refresh_with(lambda: metrics.set_leaks(open_nodes=len(pool.open_nodes), guests=len(pool.guests)))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import msgspec
 
-from graphsched.app import parking, promises
+from graphsched.app import neighbours, parking, promises
 from graphsched.base.values import pods, status
 from graphsched.decision import cycle, trace
 from graphsched.graph import store as stores, view
@@ -53,12 +53,19 @@ class LastLook:
     """Looks at the node once more."""
 
     def __init__(
-        self, store: stores.Store, kept: promises.Promises, decider: cycle.Decider, *, candidates: int
+        self,
+        store: stores.Store,
+        kept: promises.Promises,
+        decider: cycle.Decider,
+        beside: neighbours.Neighbours,
+        *,
+        candidates: int,
     ) -> None:
         """Prepare; at most `candidates` nodes of a decision are tried, the chosen one included."""
         self._store = store
         self._promises = kept
         self._decider = decider
+        self._beside = beside
         self._candidates = candidates
 
     def __call__(self, tried: Try, *, pinned: bool) -> Found:
@@ -68,22 +75,26 @@ class LastLook:
             tried: What is about to be carried out.
             pinned: Whether an earlier call to this node may still take effect, so that no other node may be asked for.
         """
-        if tried.sound == self._store.generation:
+        crowded = status.SUCCESS if pinned else self._beside.refusal(tried.promise.node)
+        if crowded.ok and tried.sound == self._store.generation:
             return Found(tried)
         graph, promise = self._store.view(), tried.promise
         pod = self._newest(promise.pod)
-        if self._untouched(graph, tried, pod):
+        if crowded.ok and self._untouched(graph, tried, pod):
             return Found(tried)
         beneath = graph.with_changes(removed=[pod.key])
-        refused = self._decider.admits(beneath, pod, promise.node)
+        refused = crowded if not crowded.ok else self._decider.admits(beneath, pod, promise.node)
         if refused.ok:
             return Found(msgspec.structs.replace(tried, sound=graph.generation))
         others = (tried.decision.node, *tried.decision.runners_up)[: self._candidates]
         for name in () if pinned else others:
-            if name != promise.node and self._decider.admits(beneath, pod, name).ok:
+            if name != promise.node and self._takes(beneath, pod, name):
                 moved = self._promises.move(promise, name, self._decider.devices(beneath, pod, name))
                 return Found(msgspec.structs.replace(tried, promise=moved, sound=self._store.generation), refused)
         return Found(None, refused)
+
+    def _takes(self, beneath: view.View, pod: pods.Pod, node: str) -> bool:
+        return self._beside.refusal(node).ok and self._decider.admits(beneath, pod, node).ok
 
     def _newest(self, pod: pods.Pod) -> pods.Pod:
         """The pod as it is now, or as it was decided on when it is gone or another has its name."""

@@ -32,6 +32,7 @@ from graphsched.app import (
     leadership,
     loop as loops,
     modes,
+    neighbours,
     ordering,
     policing,
     promises,
@@ -142,6 +143,9 @@ def build(settings: configuration.Settings, api: clients.Client, *, clock: clock
     kept, past = promises.Promises(store), history.History(settings.decisions.kept)
     noted = races.Races(store, meters, scheduler=settings.scheduler_name, clock=clock)
     learned = _rejections(settings, api, inbox, noted, meters)
+    beside = neighbours.Neighbours(
+        store, scheduler=settings.scheduler_name, headroom=settings.decider.headroom, clock=clock
+    )
     elector = _elector(settings, api, inbox, meters, clock=clock, rng=rng)
     writer = api if elector is None else fence.Fence(api, elector.left_s)
     instance = f"{settings.scheduler_name}-{platform.node()}" if elector is None else elector.identity
@@ -160,12 +164,12 @@ def build(settings: configuration.Settings, api: clients.Client, *, clock: clock
         meters=meters,
         resync=_resync(reflectors, surveyor, ruling),
         strategy=means.strategy,
-        onlookers=(*modes.onlookers(settings, store, meters, noted, learned), surveyor, *order),
+        onlookers=(*modes.onlookers(settings, store, meters, noted, learned, beside), surveyor, *order),
         races=noted,
         rejections=learned,
         healing=healing.Healing(store, settings.link_health.half_lives, clock=clock, ready=inbox.ready),
         fullness=fullness.Fullness(store, settings.watermarks, events=means.events, metrics=meters),
-        last_look=rechecks.LastLook(store, kept, decider, candidates=settings.shared.candidates),
+        last_look=rechecks.LastLook(store, kept, decider, beside, candidates=settings.shared.candidates),
     )
     checkup = checkups.Checkup(parts.store.matchers, meters, rng=rng)
     loop = loops.Loop(

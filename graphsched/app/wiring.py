@@ -142,10 +142,7 @@ def build(settings: configuration.Settings, api: clients.Client, *, clock: clock
     queue = backlog.Backlog(settings.backoff, leftover_s=settings.queue.max_unschedulable_seconds)
     kept, past = promises.Promises(store), history.History(settings.decisions.kept)
     noted = races.Races(store, meters, scheduler=settings.scheduler_name, clock=clock)
-    learned = _rejections(settings, api, inbox, noted, meters)
-    beside = neighbours.Neighbours(
-        store, scheduler=settings.scheduler_name, headroom=settings.decider.headroom, clock=clock
-    )
+    learned, beside = _rejections(settings, api, inbox, noted, meters), _beside(settings, store, clock)
     elector = _elector(settings, api, inbox, meters, clock=clock, rng=rng)
     writer = api if elector is None else fence.Fence(api, elector.left_s)
     instance = f"{settings.scheduler_name}-{platform.node()}" if elector is None else elector.identity
@@ -353,6 +350,11 @@ def _auditor(
     for each in reflectors:
         each.progress.on_doubt = auditor.doubt
     return auditor
+
+
+def _beside(settings: configuration.Settings, store: stores.Store, clock: clocks.Clock) -> neighbours.Neighbours:
+    headroom = settings.decider.headroom
+    return neighbours.Neighbours(store, scheduler=settings.scheduler_name, headroom=headroom, clock=clock)
 
 
 def _rejections(

@@ -178,7 +178,8 @@ class Comparer:
 
     async def _first_sight(self, source: Source, each: Callable[[delta.Vertex], None]) -> dict[keys.VertexKey, Sight]:
         place, at = source.version, ""
-        seen: set[keys.VertexKey] = set()
+        # What comes while the list is read, the watch has just told of. These keys are the graph's own, no new texts.
+        unseen = set(self._keys(source))
         suspects: dict[keys.VertexKey, Sight] = {}
         async for page, slices in self._pages(source.path, _query(source)):
             at = page.metadata.resource_version
@@ -189,7 +190,7 @@ class Comparer:
                     key, sight = _read(source, raw, at)
                     if key is None:
                         continue
-                    seen.add(key)
+                    unseen.discard(key)
                     self.objects += 1
                     if sight is None or sight.vertex is None:
                         continue
@@ -197,9 +198,8 @@ class Comparer:
                         each(sight.vertex)
                     self._suspect(source, key, sight, suspects)
         absent = Sight(at)
-        for key in self._keys(source):
-            if key not in seen:
-                self._suspect(source, key, absent, suspects)
+        for key in sorted(unseen):
+            self._suspect(source, key, absent, suspects)
         return suspects
 
     def _suspect(

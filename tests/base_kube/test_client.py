@@ -189,6 +189,20 @@ async def test_no_more_requests_than_the_bound_are_under_way() -> None:
 
 
 @virtual.timed
+async def test_pages_of_lists_have_few_connections_and_hold_up_nothing_else() -> None:
+    """What has read megabytes keeps a filled buffer, so that no other connection shall."""
+    async with apiserver.FakeApiServer() as server, server.client() as client:
+        server.faults.delay("GET", PODS, 1.0, times=3 * clients.PAGES_MAX)
+        pages = asyncio.gather(*(client.page(PODS, {}) for _ in range(3 * clients.PAGES_MAX)))
+        await client.get(apiserver.NODES)
+        other = virtual.now()
+        await pages
+
+        assert pytest.approx(0) == other
+        assert pytest.approx(3) == virtual.now()
+
+
+@virtual.timed
 async def test_nothing_is_asked_for_in_compressed_form() -> None:
     """Decoding costs more than a local network saves."""
     async with apiserver.FakeApiServer() as server, server.client() as client:

@@ -247,6 +247,17 @@ class Content:
             self._error = self._error or error
             self._news.set()
 
+    async def read(self) -> bytes:
+        """All until the end.
+
+        Raises:
+            ClientError: The connection broke before, or nothing came for too long.
+        """
+        data = b""
+        while chunk := await self.readany():
+            data += chunk
+        return data
+
     async def readany(self) -> bytes:
         """All that has arrived; nothing at the end.
 
@@ -293,10 +304,7 @@ class Response:
 
     async def read(self) -> bytes:
         """The whole body."""
-        data = b""
-        while chunk := await self.content.readany():
-            data += chunk
-        return data
+        return await self.content.read()
 
     def _abort(self) -> None:
         self.content.fail(aiohttp.ClientConnectionError("Connection closed"))
@@ -391,5 +399,5 @@ class Client(clients.Client):
         self.session = Session(server, sender=sender, connections_max=connections_max)
 
     async def __aenter__(self) -> typing.Self:
-        self._session = typing.cast("aiohttp.ClientSession", self.session)
+        self._session = self._pages = typing.cast("aiohttp.ClientSession", self.session)
         return self

@@ -15,6 +15,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import signal
 import sys
 import time
 import urllib.request
@@ -32,6 +33,9 @@ PATIENCE_S = 11.0
 SAMPLE_S = 2.0
 WARM_UP = 0.25
 """This share of the time is not part of the trend of memory: caches fill, and the cluster does."""
+AUDITS_ASKED = (0.05, 0.15)
+"""At these shares of the time an audit is asked for. It reads the whole cluster, so what it works with is part of what
+a process takes; the first periodic one would come after ten minutes, and its step be taken for a trend."""
 CONFLICT_SHARE_MAX = 0.001
 SLOPE_MB_MAX = 1.0
 FILL_MIN = 0.90
@@ -110,6 +114,7 @@ async def _soak(
         _say(f"filled with {len(book.pods):,} pods; {options.minutes:g} minutes begin")
         began = time.monotonic()
         works.append(group.create_task(motion.nodes()))
+        works.append(group.create_task(_audits(running, 60 * options.minutes)))
         end = began + 60 * options.minutes
         while (now := time.monotonic()) < end:
             await _look(now - began, book, running, judge, notes, options.nodes)
@@ -120,6 +125,15 @@ async def _soak(
         for work in works:
             work.cancel()
     return _report(book, motion, notes, options), notes
+
+
+async def _audits(running: dict[str, scheduling.Scheduler], seconds: float) -> None:
+    before = 0.0
+    for share in AUDITS_ASKED:
+        await asyncio.sleep((share - before) * seconds)
+        before = share
+        for each in running.values():
+            os.kill(each.process.pid, signal.SIGUSR2)
 
 
 async def _filled(book: ledger.Ledger, nodes: int) -> None:

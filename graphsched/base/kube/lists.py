@@ -29,7 +29,7 @@ async def pages(
     """
     asked = dict(query) if items_max is None else {**query, "limit": items_max}
     while True:
-        body = await client.get(path, asked, deadline_s=client.patience.page_s)
+        body = await client.page(path, asked)
         try:
             page = wire.PAGE.decode(body)
         except errors.InputError as error:

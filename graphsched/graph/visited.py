@@ -32,6 +32,8 @@ class Marks:
     def __init__(self, capacity: int) -> None:
         self._stamps = np.zeros(capacity, np.uint32)
         self._begun = self._next = 1
+        # The same as an array, which numpy compares with at once.
+        self._floor = np.array(1, np.uint32)
 
     @property
     def capacity(self) -> int:
@@ -44,13 +46,14 @@ class Marks:
             self._stamps = np.zeros(capacity, np.uint32)
             self._next = 1
         self._begun = self._next
+        self._floor[()] = self._begun
 
     def fresh(self, rows: Rows) -> Rows:
         """Mark the rows; returns those that were not marked yet, each once, in the order given."""
         stamps = self._stamps
         if self._next + len(rows) > STAMP_MAX:
             self._renumber()
-        unseen = rows.compress(stamps.take(rows) < self._begun)
+        unseen = rows.compress(np.less(stamps.take(rows), self._floor))
         count = len(unseen)
         if not count:
             return unseen
@@ -80,6 +83,7 @@ class Marks:
         self._stamps[:] = 0
         self._stamps[seen] = 1
         self._begun, self._next = 1, 2
+        self._floor[()] = 1
 
 
 class Pool:

@@ -158,18 +158,29 @@ class Backlog:
         With nobody in line the next pod in penalty is taken: a penalty orders, it does not idle the scheduler. Pods
         that failed by an error do wait to its end.
         """
-        key = self._active.take()
+        key, skipping = self._active.take(), False
         if key is None:
-            key = self._backoff.take()
+            key, skipping = self._backoff.take(), True
             if key is None:
                 return None
             self.moves["active", tidings.Event.BACKOFF_SKIPPED] += 1
         entry = self._entries[key]
+        entry.skipping = skipping
         self._settle(entry, parking.Pool.DECIDING)
         entry.attempts += 1
         entry.urgent = False
         entry.popped, entry.changed = self._turn, None
         return entry
+
+    def put_back(self, entry: parking.Entry) -> None:
+        """Nothing was decided, as what it takes is not at hand yet: in the same turn, all is as before `pop`."""
+        if self._entries.get(entry.pod.key) is not entry:
+            return
+        entry.attempts -= 1
+        self._settle(entry, parking.Pool.BACKOFF if entry.skipping else parking.Pool.ACTIVE)
+        self._place(entry)
+        if entry.skipping:
+            self.moves["active", tidings.Event.BACKOFF_SKIPPED] -= 1
 
     def placed(self, entry: parking.Entry, now: float) -> None:
         """The pod found a node and its binding is under way; its siblings may try."""

@@ -22,11 +22,11 @@ from collections.abc import Callable
 import msgspec
 
 from graphsched.action import bind, conditions
-from graphsched.app import hints, intake, parking, races, rechecks, rooms, tidings
+from graphsched.app import hints, intake, parking, races, readiness, rechecks, rooms, tidings
 from graphsched.base.kit import clock as clocks, tasks
 from graphsched.base.values import keys, status
 from graphsched.decision import context as contexts, cycle, names, trace
-from graphsched.decision.policy import books, words
+from graphsched.decision.policy import words
 from graphsched.explain import history, refusals
 from graphsched.observe import metrics as meters
 
@@ -97,6 +97,7 @@ class Loop:
         self._tries: dict[keys.VertexKey, rechecks.Try] = {}
         self._stopping = False
         self._decision_due = float("inf")
+        self._readiness = readiness.Readiness(parts.store, parts.backlog, decider, clock=clock)
         self.started = False
         self.turned = clock.monotonic()
         self.decisions = 0
@@ -207,19 +208,18 @@ class Loop:
         self._arrange(begun)
         end, learned = begun + DECIDE_S, self._parts.rejections.context(begun)
         context = msgspec.structs.replace(learned, now=self._clock.wall(), expired=self._decision_expired)
-        view = self._parts.store.view()
-        if len(view.rules) and not books.of(view).refresh(view, lambda: self._clock.monotonic() >= end):
-            # So many nodes are asked about new rules that others need the loop in between.
-            return True
-        for _ in range(DECISIONS_A_TURN):
-            if dispatcher.free <= 0:
-                return False
-            entry = backlog.pop()
-            if entry is None:
-                return False
-            self._decide(entry, context)
-            if self._clock.monotonic() >= end:
-                break
+        with self._readiness.turn(begun, end) as ready:
+            for _ in range(DECISIONS_A_TURN):
+                if dispatcher.free <= 0:
+                    return False
+                entry = backlog.pop()
+                if entry is None:
+                    return ready.waited
+                if not ready(entry):
+                    continue
+                self._decide(entry, context)
+                if self._clock.monotonic() >= end:
+                    break
         return backlog.ready and dispatcher.free > 0
 
     def _decide(self, entry: parking.Entry, context: contexts.Context) -> None:
@@ -268,7 +268,8 @@ class Loop:
         if order.seen is not None:
             return True
         tried = self._tries[key]
-        found = parts.last_look(tried, pinned=pinned)
+        self._decision_due = self._clock.monotonic() + DECISION_S
+        found = parts.last_look(tried, pinned=pinned, expired=self._decision_expired)
         if found.tried is not None:
             self._tries[key] = found.tried
         if found.moved.ok:

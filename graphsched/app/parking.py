@@ -43,6 +43,7 @@ class Entry:
         plugins: Who refused it last.
         pending: Whether the refusal asked to be retried without penalty once something outside has happened.
         end: When its penalty ends.
+        skipping: Whether it was taken out of its penalty for that, as nobody was in line.
         popped: Turn of news at which it was taken out for a decision.
         changed: The pod as it was when it was taken out, if it has changed since.
         group: The group it waits in, or that released it.
@@ -62,6 +63,7 @@ class Entry:
     plugins: tuple[str, ...] = ()
     pending: bool = False
     end: float = float("-inf")
+    skipping: bool = False
     popped: int = 0
     changed: pods.Pod | None = None
     group: GroupKey | None = None

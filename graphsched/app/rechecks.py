@@ -11,11 +11,13 @@ it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from graphsched.app import neighbours, parking, promises
 from graphsched.base.values import pods, status
-from graphsched.decision import cycle, trace
+from graphsched.decision import cycle, names, trace
 from graphsched.graph import store as stores, view
 
 
@@ -49,6 +51,11 @@ class Found(msgspec.Struct, frozen=True, gc=False):
     moved: status.Status = status.SUCCESS
 
 
+_SEARCHING = status.Status(
+    status.Code.PENDING, ("what rules require of the network is being searched for anew",), names.GRAPH_POLICY
+)
+
+
 class LastLook:
     """Looks at the node once more."""
 
@@ -68,12 +75,14 @@ class LastLook:
         self._beside = beside
         self._candidates = candidates
 
-    def __call__(self, tried: Try, *, pinned: bool) -> Found:
+    def __call__(self, tried: Try, *, pinned: bool, expired: Callable[[], bool]) -> Found:
         """Look at the node of a try.
 
         Args:
             tried: What is about to be carried out.
             pinned: Whether an earlier call to this node may still take effect, so that no other node may be asked for.
+            expired: Whether this has taken too long. What rules require of the network may have to be searched for, and
+                then the pod is decided anew, once that is done.
         """
         crowded = status.SUCCESS if pinned else self._beside.refusal(tried.promise.node)
         if crowded.ok and tried.sound == self._store.generation:
@@ -82,6 +91,8 @@ class LastLook:
         pod = self._newest(promise.pod)
         if crowded.ok and self._untouched(graph, tried, pod):
             return Found(tried)
+        if not self._decider.prepare(graph, pod, expired):
+            return Found(None, _SEARCHING)
         beneath = graph.with_changes(removed=[pod.key])
         refused = crowded if not crowded.ok else self._decider.admits(beneath, pod, promise.node)
         if refused.ok:

@@ -7,6 +7,8 @@ changed but the class cache, and equal input gives equal output: ties go to the 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 import numpy as np
 
@@ -137,6 +139,17 @@ class Decider:
         nominated = _nominated_there(graph, pod, name)
         there = graph.with_changes(added=nominated) if nominated else graph
         return there.devices.choose(graph.columns.rows[name], pod.spec.gpu)
+
+    def prepare(
+        self, graph: view.View, pod: pods.Pod, expired: Callable[[], bool] = contexts.never, *, search: bool = True
+    ) -> bool:
+        """Find out what rules say of such a pod, until `expired`; whether `decide` has nothing left to find out.
+
+        Without `search` the network is not searched for the ways that rules require.
+        """
+        if names.GRAPH_POLICY in self.settings.disabled:
+            return True
+        return compliance.prepare(graph, self._subject(graph, pod), expired, search=search)
 
     def keeps_company(self, graph: view.View, pod: pods.Pod) -> bool:
         """Whether what happens on other nodes, or a rule, may have a say in whether a node takes the pod."""

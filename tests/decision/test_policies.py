@@ -8,7 +8,7 @@ import typing
 import hypothesis
 import hypothesis.strategies as some
 
-from graphsched.base.values import keys, labels, nodes, pods, policies
+from graphsched.base.values import keys, labels, nodes, pods, policies, relations
 from graphsched.decision import cycle, names
 from graphsched.decision.constraints import check
 from graphsched.decision.policy import books, expressions, reachability, rulings, words
@@ -362,3 +362,101 @@ def test_vectors_say_what_a_plain_loop_says(
             on = seen.node(there)
             assert on is not None
             assert plain(every, given, on) == (there in found, weights.get(there, 0))
+
+
+# ── in pieces ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def chain(length: int) -> store.Store:
+    """Nodes n0, n1, … each joined to the next, 1 ms apart: a search from one end takes as many rounds."""
+    graph = graph_of(*(node(f"n{number}") for number in range(length)))
+    patch = delta.Patch()
+    for number in range(length - 1):
+        join(patch, number, 1.0)
+    graph.apply(patch)
+    return graph
+
+
+def join(patch: delta.Patch, number: int, latency_ms: float) -> None:
+    """A node of the chain and the next one."""
+    ends = keys.node_key(f"n{number}"), keys.node_key(f"n{number + 1}")
+    for source, target in (ends, ends[::-1]):
+        edge = keys.EdgeID(source, target, keys.EdgeKind.LINK)
+        patch.set_edge(edge, relations.Link(latency_ms=latency_ms, bandwidth_mbps=10.0, by="test"))
+
+
+FAR = policies.Path(keys.node_key("n0"), hops_max=9, latency_ms_max=5.0, bandwidth_mbps_min=1.0)
+
+
+def test_all_searches_that_rules_require_are_prepared_in_pieces() -> None:
+    """Each piece ends when the time is up, the next goes on from there; what follows searches for nothing any more."""
+    graph = chain(30)
+    graph.apply(delta.Patch().set_vertex(rule(action=policies.Action.REQUIRE, path=FAR)))
+    seen, book = graph.view(), books.of(graph.view())
+    pieces = 0
+    while not book.prepare(seen, subject(pod()), times_out_after(4)):
+        pieces += 1
+    searches = graph.routes.statistics.searches
+    found = refused(seen, pod())
+
+    assert pieces > 5
+    assert (3, 3) == (searches, graph.routes.statistics.searches)
+    assert {f"n{number}" for number in range(6, 30)} == set(found)
+    assert {words.unmet(rule(), "more than 9 hops to node n0"), words.unmet(rule(), "more than 5 ms to node n0")} == (
+        found["n20"]
+    )
+
+
+def times_out_after(looks: int) -> typing.Callable[[], bool]:
+    """A deadline that is there after so many looks at the time."""
+    left = iter(range(looks))
+    return lambda: next(left, None) is None
+
+
+def test_a_pod_no_rule_requires_anything_of_is_ready_while_ways_are_searched_for() -> None:
+    """And what is required of the other is found out anew when a link changes, and only then."""
+    graph = chain(30)
+    match = policies.Match(pods=selector(app="near"))
+    graph.apply(delta.Patch().set_vertex(rule(action=policies.Action.REQUIRE, match=match, path=FAR)))
+    book = books.of(graph.view())
+    assert not book.prepare(graph.view(), subject(pod(app="near")), times_out_after(4))
+    assert book.prepare(graph.view(), subject(pod()), times_out_after(4))
+    assert book.prepare(graph.view(), subject(pod(app="near")), lambda: False)
+    assert book.prepare(graph.view(), subject(pod(app="near")), lambda: True)
+
+    patch = delta.Patch()
+    join(patch, 0, 4.5)
+    graph.apply(patch)
+    assert not book.prepare(graph.view(), subject(pod(app="near")), lambda: True)
+    assert {f"n{number}" for number in range(2, 30)} == set(refused(graph.view(), pod(app="near")))
+
+
+def test_thousands_of_rules_are_compiled_in_pieces_and_a_change_compiles_what_is_new() -> None:
+    """Until all of them are, none is taken for it; rules that stay keep what nodes answered."""
+    expression = policies.Match(node_when="node.metadata.name == 'n1'")
+    graph = graph_of(node("n1"), *(rule(each, match=expression, action=policies.Action.DENY) for each in range(2000)))
+    book, pieces = books.of(graph.view()), 0
+    while not book.refresh(graph.view(), times_out_after(500)):
+        pieces += 1
+    assert pieces >= 8
+    assert 2000 == len(book.columns)
+    before = set(map(id, book.columns))
+    graph.apply(delta.Patch().set_vertex(rule(7, match=expression, action=policies.Action.ALLOW)))
+    assert book.refresh(graph.view(), times_out_after(500))
+    assert 1999 == len(before & set(map(id, book.columns)))
+
+
+def test_an_expression_that_is_stopped_again_and_again_is_not_asked_any_more() -> None:
+    """Every node that it is about is denied then, those that it could be asked about as well; the status says why."""
+    tens = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]"
+    text = "true"
+    for variable in "abcdef":
+        text = f"{tens}.all({variable}, {text})"
+    match = policies.Match(node_when=f"node.metadata.name == 'quick' || {text}")
+    graph = graph_of(node("quick"), *(node(f"n{number:02}") for number in range(40)))
+    graph.apply(delta.Patch().set_vertex(rule(action=policies.Action.ALLOW, match=match)))
+    found = refused(graph.view(), pod())
+    (column,) = books.of(graph.view()).columns
+
+    assert 41 == len(found)
+    assert "it went on until it was stopped 8 times, and is not asked any more" in column.failure

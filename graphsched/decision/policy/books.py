@@ -4,31 +4,32 @@
 for each kind of pod and the part about nodes once for each node, and again for nodes that changed. A ruling is kept
 until a rule, a node or, where a way is required, the topology changes.
 
+Whoever may not take long calls `prepare` first, which does all of that in pieces: compiling, asking nodes and the pod,
+searching for the ways that the rules which match require.
+
 Invariant: what a book says equals asking every rule about the pod and every node anew (a property in the tests).
 """
 
 from __future__ import annotations
 
 import collections
+import itertools
 import typing
 import weakref
-from collections.abc import Callable
 
 import numpy as np
 
-from graphsched.base.values import keys, labels, pods, policies
+from graphsched.base.values import keys, labels, pods
 from graphsched.decision import context as contexts
 from graphsched.decision.constraints import check
-from graphsched.decision.policy import answers, columns, reachability, rulings
-from graphsched.graph import rules, view
+from graphsched.decision.policy import answers, columns, requirements, rulings
+from graphsched.graph import distances, rules, view
 
 KINDS_MAX = 1024
 """Kinds of pods whose rulings are kept; one takes 2 bytes a node for each rule that matches it."""
 CHUNK = 8
-"""Nodes asked one by one between two looks at the time: well under a millisecond with three expressions, and some 60 ms
-with one that goes on until the engine stops it (7 ms each)."""
-
-Expired = Callable[[], bool]
+"""Nodes asked by one rule between two looks at the time: a fraction of a millisecond, and some 60 ms with an expression
+that goes on until the engine stops it (7 ms each), which happens once: see `expressions.OVERRUNS_MAX`."""
 
 
 class Kind(typing.NamedTuple):
@@ -40,6 +41,14 @@ class Kind(typing.NamedTuple):
     priority: int
 
 
+_NEVER = -1
+
+
+def _at_once() -> bool:
+    """No time at all."""
+    return True
+
+
 class _Known:
     """What is kept of a kind of pod."""
 
@@ -48,9 +57,9 @@ class _Known:
     def __init__(self, spec: pods.Spec) -> None:
         # Kept, so that its identity is not handed to another one.
         self.spec = spec
-        self.version = -1
+        self.version = _NEVER
         self.answers: list[int] = []
-        self.stamp: tuple[int, int] = (-1, -1)
+        self.stamp: tuple[int, int] = (_NEVER, _NEVER)
         self.ruling = rulings.NOTHING
 
 
@@ -66,37 +75,72 @@ class Book:
         self.columns: list[columns.Column] = []
         self.broken: dict[keys.VertexKey, str] = {}
         self._compiled: dict[keys.VertexKey, columns.Column] = {}
-        self._version = -1
-        self._seen = -1
+        self._version = _NEVER
+        self._seen = _NEVER
+        self._stale = False
         self._stamp = 0
         self._requires = False
+        self._requirements = requirements.Requirements()
         self._kinds: collections.OrderedDict[Kind, _Known] = collections.OrderedDict()
 
-    def refresh(self, graph: view.View, expired: Expired = contexts.never) -> bool:
+    def refresh(self, graph: view.View, expired: distances.Expired = contexts.never) -> bool:
         """Bring the columns up to date, until `expired`; whether all of it is done. What was done is kept."""
-        if self._version != graph.rules.version:
-            self._compile(graph.rules)
-        if self._seen != graph.generation:
+        renewed = self._version != graph.rules.version
+        if renewed and not self._compile(graph.rules, expired):
+            return False
+        if renewed or self._seen != graph.generation:
             self._mark(graph)
-        slow = [each for each in self.columns if each.slow and each.stale.any()]
+        if not self._stale:
+            return True
         for column in self.columns:
             if not column.slow and column.stale.any():
+                if expired():
+                    return False
                 self._stamp += 1
                 column.update(graph, np.flatnonzero(column.stale), {})
-        while slow and not expired():
-            stale = np.zeros(len(slow[0].stale), np.bool_)
-            for column in slow:
-                stale |= column.stale
-            rows, prepared = np.flatnonzero(stale)[:CHUNK], dict[int, typing.Any]()
-            for column in slow:
-                column.update(graph, rows[column.stale[rows]], prepared)
-            self._stamp += 1
+        slow = [each for each in self.columns if each.slow and each.stale.any()]
+        while slow:
+            if expired() or not self._ask_some(graph, slow, expired):
+                return False
             slow = [each for each in slow if each.stale.any()]
-        return not slow
+        self._stale = False
+        return True
+
+    def prepare(
+        self, graph: view.View, subject: check.Subject, expired: distances.Expired, *, search: bool = True
+    ) -> bool:
+        """Do the work that `ruling` would cost for such a pod, until `expired`; whether all of it is done.
+
+        Without `search` everything but searches for ways.
+        """
+        if not self.refresh(graph, expired):
+            return False
+        known = self._kind(subject)
+        if not self._asked(known, subject, expired):
+            return False
+        if known.stamp == self._now(graph):
+            return True
+        for answer, column in zip(known.answers, self.columns, strict=True):
+            path = column.rule.path
+            if answer == answers.NO or path is None:
+                continue
+            if not self._requirements.prepare(graph, path, self._stamp, expired if search else _at_once):
+                return False
+        return True
 
     def ruling(self, graph: view.View, subject: check.Subject) -> rulings.Ruling:
-        """What the rules say of such a pod."""
+        """What the rules say of such a pod, whatever it takes to find out."""
         self.refresh(graph)
+        known = self._kind(subject)
+        self._asked(known, subject)
+        now = self._now(graph)
+        if known.stamp != now:
+            known.ruling = self._rule(graph, known.answers)
+            known.stamp = now
+        return known.ruling
+
+    def _kind(self, subject: check.Subject) -> _Known:
+        """What is kept of such pods."""
         kind = Kind(id(subject.spec), subject.namespace, subject.labels, subject.priority)
         known = self._kinds.get(kind)
         if known is None:
@@ -105,14 +149,21 @@ class Book:
                 self._kinds.popitem(last=False)
         else:
             self._kinds.move_to_end(kind)
+        return known
+
+    def _asked(self, known: _Known, subject: check.Subject, expired: distances.Expired = contexts.never) -> bool:
+        """Ask the rules about the pod, until `expired`; whether all of them were."""
         if known.version != self._version:
-            known.answers = [column.of_pod(subject) for column in self.columns]
-            known.version, known.stamp = self._version, (-1, -1)
-        stamp = self._stamp, graph.topology.version if self._requires else 0
-        if known.stamp != stamp:
-            known.ruling = self._rule(graph, known.answers)
-            known.stamp = stamp
-        return known.ruling
+            known.version, known.answers, known.stamp = self._version, [], (_NEVER, _NEVER)
+        for column in itertools.islice(self.columns, len(known.answers), None):
+            if expired():
+                break
+            known.answers.append(column.of_pod(subject))
+        return len(known.answers) == len(self.columns)
+
+    def _now(self, graph: view.View) -> tuple[int, int]:
+        """What a ruling goes by; it holds until that changes."""
+        return self._stamp, graph.topology.version if self._requires else 0
 
     def _rule(self, graph: view.View, of_pod: list[int]) -> rulings.Ruling:
         matched = [
@@ -120,28 +171,51 @@ class Book:
             for answer, column in zip(of_pod, self.columns, strict=True)
             if answer != answers.NO
         ]
-        return rulings.rule(matched, lambda path: reachability.shortfalls(graph, path))
+        return rulings.rule(matched, lambda path: self._requirements.shortfalls(graph, path, self._stamp))
 
-    def _compile(self, found: rules.Rules) -> None:
-        before, self._compiled = self._compiled, {}
-        for rule in found.all():
-            column = before.get(rule.key)
-            self._compiled[rule.key] = column if column is not None and column.rule == rule else columns.Column(rule)
+    def _compile(self, found: rules.Rules, expired: distances.Expired) -> bool:
+        """Compile rules that are new, until `expired`; once all of them are they are in force."""
+        wanted = {rule.key: rule for rule in found.all()}
+        for key, rule in wanted.items():
+            column = self._compiled.get(key)
+            if column is None or (column.rule is not rule and column.rule != rule):
+                if expired():
+                    return False
+                self._compiled[key] = columns.Column(rule)
+        self._compiled = {key: self._compiled[key] for key in wanted}
         self.columns = [column for column in self._compiled.values() if not column.problem]
         self.broken = {key: column.problem for key, column in self._compiled.items() if column.problem}
-        self._requires = any(column.rule.action is policies.Action.REQUIRE for column in self.columns)
+        paths = {column.rule.path for column in self.columns if column.rule.path is not None}
+        self._requires = bool(paths)
+        self._requirements.keep(paths)
         self._version = found.version
         self._stamp += 1
+        self._stale = True
+        return True
 
     def _mark(self, graph: view.View) -> None:
         """Mark the rows whose nodes have changed since the last time; a new column has no answer yet."""
         changed = graph.columns.reshaped > self._seen
         some = bool(changed.any())
-        for column in self.columns:
+        for column in self.columns if some or self._stale else ():
             column.resize(graph.columns.capacity)
             if some:
                 column.stale |= changed
+        self._stale = self._stale or some
         self._seen = graph.generation
+
+    def _ask_some(self, graph: view.View, slow: list[columns.Column], expired: distances.Expired) -> bool:
+        """Have these rules answer for the next nodes that any of them has no answer for; False once time is up."""
+        stale = np.zeros(len(slow[0].stale), np.bool_)
+        for column in slow:
+            stale |= column.stale
+        rows, prepared = np.flatnonzero(stale)[:CHUNK], dict[int, typing.Any]()
+        self._stamp += 1
+        for column in slow:
+            column.update(graph, rows[column.stale[rows]], prepared)
+            if expired():
+                return False
+        return True
 
 
 _BOOKS: weakref.WeakKeyDictionary[rules.Rules, Book] = weakref.WeakKeyDictionary()

@@ -83,11 +83,15 @@ class Column:
         found = graph.columns.live[rows].astype(np.int8)
         if match.nodes is not None:
             found &= graph.attributes.all_hold(match.nodes.requirements, rows)
+        before = self._node is not None and self._node.exhausting
         if self.slow:
             for place in np.flatnonzero(found).tolist():
                 found[place] = self._ask(graph, int(rows[place]), prepared)
         self.answers[rows] = found
         self.stale[rows] = False
+        if self._node is not None and self._node.exhausting and not before:
+            # Whether a node was asked before it got too much must not matter.
+            self.stale[:] = True
 
     def _ask(self, graph: view.View, row: int, prepared: dict[int, typing.Any]) -> int:
         node = graph.node(graph.columns.names[row])

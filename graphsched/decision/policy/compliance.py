@@ -11,7 +11,7 @@ import numpy as np
 from graphsched.decision import names, trace
 from graphsched.decision.constraints import check
 from graphsched.decision.policy import books, rulings
-from graphsched.graph import view
+from graphsched.graph import distances, view
 
 
 class GraphPolicy:
@@ -39,6 +39,11 @@ class GraphPolicy:
 def ruling(graph: view.View, subject: check.Subject) -> rulings.Ruling:
     """What the rules say of such a pod."""
     return books.of(graph).ruling(graph, subject) if len(graph.rules) else rulings.NOTHING
+
+
+def prepare(graph: view.View, subject: check.Subject, expired: distances.Expired, *, search: bool) -> bool:
+    """Find that out until `expired`, searching for ways or not; whether it is known. What was done is kept."""
+    return not len(graph.rules) or books.of(graph).prepare(graph, subject, expired, search=search)
 
 
 def weights(graph: view.View, subject: check.Subject) -> trace.Scores | None:

@@ -23,6 +23,9 @@ POD, NODE = "pod", "node"
 """What the two kinds of expressions are about: the name of their one variable."""
 MESSAGE_MAX = 200
 """Characters of what the engine says about an expression."""
+OVERRUNS_MAX = 8
+"""So often an expression may go on until the engine stops it, which takes 7 ms; then it is not asked any more, since it
+would be asked about thousands of nodes, and nothing is decided meanwhile."""
 NO_ENGINE = "this installation has no CEL engine (the package cel-expr-python)"
 
 Facts = dict[str, typing.Any]
@@ -35,19 +38,32 @@ class Broken(msgspec.Struct, frozen=True, gc=False):
 
 
 class Expression:
-    """A compiled expression."""
+    """A compiled expression.
+
+    Attributes:
+        overruns: How often it went on until the engine stopped it.
+    """
 
     def __init__(self, variable: str, compiled: typing.Any, engine: typing.Any) -> None:
+        self.overruns = 0
         self._variable = variable
         self._compiled = compiled
         self._bool = engine.Type.BOOL
 
+    @property
+    def exhausting(self) -> bool:
+        """Whether it is not asked any more, and fails for everything."""
+        return self.overruns >= OVERRUNS_MAX
+
     def ask(self, asked: typing.Any) -> tuple[int, str]:
         """The answer, and why there is none where it failed; `asked` is what `prepared` made of the facts."""
+        if self.exhausting:
+            return answers.FAILED, f"it went on until it was stopped {OVERRUNS_MAX} times, and is not asked any more"
         try:
             found = self._compiled.eval(asked)
         except RuntimeError as error:
             # Too many iterations; the engine answers everything else with a value.
+            self.overruns += 1
             return answers.FAILED, _shortened(str(error).removesuffix(" [INTERNAL]"))
         if found.type() == self._bool:
             return (answers.YES if found.value() is True else answers.NO), ""

@@ -13,7 +13,7 @@ import numpy as np
 
 from graphsched.base.values import keys, labels, policies
 from graphsched.decision import trace
-from graphsched.graph import routes, view
+from graphsched.graph import distances, routes, view
 
 
 def shortfalls(graph: view.View, path: policies.Path) -> Iterator[tuple[str, trace.Mask]]:
@@ -28,6 +28,22 @@ def shortfalls(graph: view.View, path: policies.Path) -> Iterator[tuple[str, tra
         yield from _bandwidth(graph, goals, where, path.bandwidth_mbps_min)
     if path.same_domain:
         yield from _domain(graph, path, where)
+
+
+def prepare(graph: view.View, path: policies.Path, expired: distances.Expired) -> bool:
+    """Do the searches that `shortfalls` would, until `expired`; whether all of them are done. What was done is kept."""
+    goals = goals_of(graph, path.to)
+    return all(graph.routes.prepare(metric, goals, expired) for metric in metrics_of(path))
+
+
+def metrics_of(path: policies.Path) -> list[routes.Metric]:
+    """In what the way is measured."""
+    limits = (
+        (routes.Metric.HOPS, path.hops_max),
+        (routes.Metric.LATENCY, path.latency_ms_max),
+        (routes.Metric.BANDWIDTH, path.bandwidth_mbps_min),
+    )
+    return [metric for metric, limit in limits if limit is not None]
 
 
 def title(goal: keys.VertexKey) -> str:

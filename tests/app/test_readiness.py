@@ -1,0 +1,150 @@
+"""Rules that take long to follow make the pods wait that they are about, and no others."""
+
+import typing
+
+import pytest
+
+from graphsched.app import backlog as backlogs, parking, readiness
+from graphsched.base.values import keys, labels, pods, policies, relations
+from graphsched.decision import cycle
+from graphsched.graph import delta, store as stores, view
+from tests import builders
+from tests.app import live
+from tests.fakes import virtual
+
+NODES = 60
+SEARCHES = 3
+NEAR = labels.selector([labels.Requirement("app", labels.Operator.IN, ("near",))])
+
+
+class Ticking:
+    """A clock that goes on by a millisecond whenever it is looked at."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        """The time."""
+        self.now += 0.001
+        return self.now
+
+    def wall(self) -> float:
+        """The same."""
+        return self.now
+
+
+def pod(name: str, **named: str) -> pods.Pod:
+    """A pod of ours."""
+    made = builders.make_pod(name)
+    for key, value in named.items():
+        made = made.label(key, value)
+    return made.build()
+
+
+class Turns:
+    """A queue, and a chain of nodes over which rules require ways: a search takes as many rounds as there are nodes."""
+
+    def __init__(self) -> None:
+        self.clock = Ticking()
+        self.store = stores.Store()
+        self.backlog = backlogs.Backlog()
+        patch = delta.Patch()
+        for number in range(NODES):
+            patch.set_vertex(builders.make_node(f"n{number:02}").build())
+        path = policies.Path(keys.node_key("n00"), hops_max=5, latency_ms_max=5.0, bandwidth_mbps_min=1.0)
+        match = policies.Match(pods=NEAR)
+        patch.set_vertex(policies.Rule("p", 0, "near", match=match, action=policies.Action.REQUIRE, path=path))
+        self.store.apply(patch)
+        for number in range(NODES - 1):
+            self.link(number, 1.0)
+        self.ready = readiness.Readiness(
+            self.store, self.backlog, cycle.Decider(), clock=typing.cast("typing.Any", self.clock)
+        )
+
+    def link(self, number: int, latency_ms: float) -> None:
+        """Join a node to the next one."""
+        ends = keys.node_key(f"n{number:02}"), keys.node_key(f"n{number + 1:02}")
+        patch = delta.Patch()
+        for source, target in (ends, ends[::-1]):
+            edge = keys.EdgeID(source, target, keys.EdgeKind.LINK)
+            patch.set_edge(edge, relations.Link(latency_ms=latency_ms, bandwidth_mbps=9.0, by="t"))
+        self.store.apply(patch)
+
+    def turn(self) -> list[str]:
+        """Names of the pods that were ready, in the order in which they were taken; these leave the queue."""
+        found = []
+        begun = self.clock.monotonic()
+        with self.ready.turn(begun, begun + 0.01) as ready:
+            while (entry := self.backlog.pop()) is not None:
+                if ready(entry):
+                    found.append(entry.pod.name)
+                    self.backlog.remove(entry.pod.key, 0.0)
+        return found
+
+    def waiting(self) -> list[tuple[str, int, parking.Pool]]:
+        """Name, tries and pool of each pod in the queue."""
+        return [(entry.pod.name, entry.attempts, entry.pool) for entry in self.backlog.entries()]
+
+
+def test_a_pod_waits_for_the_searches_it_needs_and_others_go_on() -> None:
+    """It stands where it stood, no try of it counts, and it is decided on once all of them are done."""
+    it = Turns()
+    it.backlog.add(pod("first", app="near"), 0.0)
+    it.backlog.add(pod("free"), 0.0)
+    assert ["free"] == it.turn()
+    assert [("first", 0, parking.Pool.ACTIVE)] == it.waiting()
+    it.backlog.add(pod("second", app="near"), 1.0)
+    turns = 1
+    while not (found := it.turn()):
+        turns += 1
+
+    assert ["first", "second"] == found
+    assert turns > NODES * SEARCHES / (1000 * readiness.SEARCH_S) / 2
+    assert SEARCHES == it.store.routes.statistics.searches
+
+
+def test_a_network_that_never_rests_keeps_no_pod_waiting_for_ever() -> None:
+    """A search that each change undoes is done in one go after a while."""
+    it = Turns()
+    it.backlog.add(pod("first", app="near"), 0.0)
+    began, found = it.clock.now, list[str]()
+    for step in range(1000):
+        it.link(0, 1.0 + step % 2)
+        found = it.turn()
+        if found:
+            break
+
+    assert ["first"] == found
+    assert readiness.PATIENCE_S <= it.clock.now - began <= 1.5 * readiness.PATIENCE_S
+
+
+def test_one_in_penalty_that_was_taken_in_vain_goes_back_into_it() -> None:
+    """With nobody in line; and nothing is counted as having entered the queue."""
+    it = Turns()
+    entry = it.backlog.add(pod("first", app="near"), 0.0)
+    assert it.backlog.pop() is entry
+    it.backlog.refused(entry, ("GraphPolicy",), 0.0)
+    it.backlog.reconsider(0.0)
+    assert [("first", 1, parking.Pool.BACKOFF)] == it.waiting()
+    it.backlog.moves.clear()
+    assert [] == it.turn()
+    assert [("first", 1, parking.Pool.BACKOFF)] == it.waiting()
+    assert 0 == it.backlog.moves.total()
+
+
+@virtual.timed
+async def test_the_loop_goes_on_turning_until_all_is_at_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing else happens meanwhile that would wake it."""
+    left = iter(range(20))
+
+    def prepare(_: cycle.Decider, __: view.View, pod: pods.Pod, *___: object, search: bool = True) -> bool:
+        return pod.name != "slow" or next(left, None) is None
+
+    monkeypatch.setattr(cycle.Decider, "prepare", prepare)
+    async with live.scheduler(builders.make_node("n1").cpu("4")) as it:
+        it.parts.store.apply(delta.Patch().set_vertex(policies.Rule("p", 0, "r")))
+        it.pod(builders.make_pod("slow").cpu("1"))
+        await it.bound("slow")
+        it.require_sound()
+
+        assert 1 == it.program.loop.decisions

@@ -4,6 +4,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tomllib
 
 import pytest
 
@@ -75,6 +76,31 @@ def test_the_map_of_the_modules_is_complete() -> None:
 
     assert folders <= set(re.findall(r"`(\w+)/`", text))
     assert [] == sorted(name for name in named if not (ROOT / "graphsched" / name).is_file())
+
+
+def test_the_order_of_the_layers_is_the_contracts() -> None:
+    """docs/architecture.md draws what may import what; `make check` runs it out of pyproject.toml."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
+    (layers,) = (each["layers"] for each in contracts if each["type"] == "layers")
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    (drawn,) = re.findall(r"### What may import what\n.*?```\n(.*?)```", text, flags=re.DOTALL)
+    folders = {each for layer in layers for each in layer.split(" | ")} - {"__main__"}
+    rows = [[word for word in line.split() if word in folders] for line in drawn.splitlines()]
+
+    assert [layer.split(" | ") for layer in layers if layer != "__main__"] == [row for row in rows if row]
+
+
+def test_kopf_is_known_where_the_map_says_and_nowhere_else() -> None:
+    """It cancels every task of its loop when it ends, so whoever imports it has to know what they do."""
+    package = ROOT / "graphsched"
+    importers = [
+        path.relative_to(package).as_posix()
+        for path in sorted(package.rglob("*.py"))
+        if re.search(r"^\s*(import|from) kopf\b", path.read_text(encoding="utf-8"), re.MULTILINE)
+    ]
+
+    assert ["app/operator.py"] == importers
+    assert "only `app/operator.py` kopf" in (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 
 
 def test_help_is_what_the_module_answers_as_well() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import typing
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 from hypothesis import strategies as st
@@ -18,53 +20,69 @@ NAMESPACES = ("default", "team")
 FPGA = "example.com/fpga"
 MIB = 1 << 20
 T = typing.TypeVar("T")
+MOST_WRITTEN_OUT = 5000
+"""So many values at most are made before one is drawn."""
+
+
+def every(make: Callable[..., T], *options: Iterable[typing.Any]) -> st.SearchStrategy[T]:
+    """One of all values that `make` gives for these options; what is named twice comes twice as often.
+
+    Drawing the options one by one gives the same, and takes as much time as everything else in these tests together.
+    """
+    found = [make(*chosen) for chosen in itertools.product(*options)]
+    assert len(found) <= MOST_WRITTEN_OUT
+    return st.sampled_from(found)
+
+
+def up_to(most: int, parts: Sequence[T]) -> list[tuple[T, ...]]:
+    """All tuples of distinct parts, in the order given, of at most so many."""
+    return [chosen for size in range(most + 1) for chosen in itertools.combinations(parts, size)]
+
 
 # ── parts ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-_label_keys = st.sampled_from(("zone", "disk"))
-_label_values = st.sampled_from(("a", "b", "5", "-7", "x1"))
-label_sets = st.dictionaries(_label_keys, _label_values, max_size=2).map(labels.from_mapping)
-zoned = st.sampled_from(((("zone", "a"),), (("zone", "b"),), (("disk", "5"), ("zone", "a"))))
-hosted = st.builds(
-    lambda base, name: labels.from_mapping({**dict(base), "kubernetes.io/hostname": name}),
-    zoned,
-    st.sampled_from(NODE_NAMES),
+_LABEL_KEYS = ("zone", "disk")
+_LABEL_VALUES = ("-7", "5", "a", "b", "x1")
+
+
+def _labelled(keys_of: Sequence[str], values: Sequence[str]) -> st.SearchStrategy[labels.Labels]:
+    """Labels with any of these keys and values, each key absent half of the time."""
+    return every(
+        lambda *chosen: labels.from_mapping({key: value for key, value in zip(keys_of, chosen, strict=True) if value}),
+        *[("",) * len(values) + tuple(values)] * len(keys_of),
+    )
+
+
+label_sets = _labelled(_LABEL_KEYS, _LABEL_VALUES)
+_ZONED = ((("zone", "a"),), (("zone", "b"),), (("disk", "5"), ("zone", "a")))
+zoned = st.sampled_from(_ZONED)
+hosted = every(
+    lambda base, name: labels.from_mapping({**dict(base), "kubernetes.io/hostname": name}), _ZONED, NODE_NAMES
 )
-pod_label_sets = st.dictionaries(st.sampled_from(("app", "tier")), st.sampled_from("xy"), max_size=2).map(
-    labels.from_mapping
-)
-_effects = st.sampled_from(("NoSchedule", "PreferNoSchedule", "PreferNoSchedule", "NoExecute"))
-_taint_keys = st.sampled_from(("gpu", "node.kubernetes.io/unschedulable"))
-taints = st.builds(nodes.Taint, _taint_keys, st.sampled_from(("", "a")), _effects)
-tolerations = st.builds(
+pod_label_sets = _labelled(("app", "tier"), ("x", "y"))
+_TAINT_KEYS = ("gpu", "node.kubernetes.io/unschedulable")
+taints = every(nodes.Taint, _TAINT_KEYS, ("", "a"), ("NoSchedule", "PreferNoSchedule", "PreferNoSchedule", "NoExecute"))
+tolerations = every(
     pods.Toleration,
-    st.sampled_from(("", "gpu", "node.kubernetes.io/unschedulable")),
-    st.sampled_from(("Equal", "Equal", "Exists", "Lt")),
-    st.sampled_from(("", "a")),
-    st.sampled_from(("", "NoSchedule", "PreferNoSchedule")),
+    ("", "gpu", "node.kubernetes.io/unschedulable"),
+    ("Equal", "Equal", "Exists", "Lt"),
+    ("", "a"),
+    ("", "NoSchedule", "PreferNoSchedule"),
 )
 requirements = st.one_of(
-    st.builds(
+    every(
         labels.Requirement,
-        _label_keys,
-        st.sampled_from((labels.Operator.IN, labels.Operator.NOT_IN)),
-        st.lists(_label_values, min_size=1, max_size=3, unique=True).map(lambda chosen: tuple(sorted(chosen))),
+        _LABEL_KEYS,
+        (labels.Operator.IN, labels.Operator.NOT_IN),
+        [values for values in up_to(3, _LABEL_VALUES) if values],
     ),
-    st.builds(
-        labels.Requirement, _label_keys, st.sampled_from((labels.Operator.EXISTS, labels.Operator.DOES_NOT_EXIST))
-    ),
-    st.builds(
-        labels.Requirement,
-        _label_keys,
-        st.sampled_from((labels.Operator.GT, labels.Operator.LT)),
-        st.sampled_from((("5",), ("-8",), ("6",))),
-    ),
+    every(labels.Requirement, _LABEL_KEYS, (labels.Operator.EXISTS, labels.Operator.DOES_NOT_EXIST)),
+    every(labels.Requirement, _LABEL_KEYS, (labels.Operator.GT, labels.Operator.LT), (("5",), ("-8",), ("6",))),
 )
-fields = st.builds(
-    labels.Requirement,
-    st.just("metadata.name"),
-    st.sampled_from((labels.Operator.IN, labels.Operator.IN, labels.Operator.NOT_IN)),
-    st.sampled_from((*NODE_NAMES, "gone")).map(lambda name: (name,)),
+fields = every(
+    lambda operator, name: labels.Requirement("metadata.name", operator, (name,)),
+    (labels.Operator.IN, labels.Operator.IN, labels.Operator.NOT_IN),
+    (*NODE_NAMES, "gone"),
 )
 node_terms = st.builds(
     pods.NodeTerm,
@@ -81,90 +99,97 @@ _valid_terms = node_terms.map(lambda term: msgspec.structs.replace(term, valid=T
 preferences = st.lists(
     st.builds(pods.PreferredNodeTerm, st.sampled_from((0, 1, 7, 100)), _valid_terms), max_size=3
 ).map(tuple)
-host_ports = st.lists(
-    st.builds(
-        pods.HostPort,
-        st.sampled_from(("TCP", "UDP")),
-        st.sampled_from((plain_filters.ANY_IP, "10.0.0.1", "10.0.0.2")),
-        st.sampled_from((80, 81)),
+_PORTS = [
+    pods.HostPort(*chosen)
+    for chosen in itertools.product(("TCP", "UDP"), (plain_filters.ANY_IP, "10.0.0.1", "10.0.0.2"), (80, 81))
+]
+host_ports = every(lambda *chosen: tuple(dict.fromkeys(filter(None, chosen))), (None, *_PORTS), (None, *_PORTS))
+
+
+def _amounts(options: dict[str, Sequence[int]]) -> list[tuple[tuple[str, int], ...]]:
+    """All amounts of these resources, each one absent half of the time and in few of the values."""
+    found = itertools.product(*[[None, *values] for values in options.values()])
+    return [
+        tuple((name, value) for name, value in zip(options, chosen, strict=True) if value is not None)
+        for chosen in found
+    ]
+
+
+def _together(*parts: tuple[tuple[str, int], ...]) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted(itertools.chain(*parts)))
+
+
+allocatable = st.builds(
+    _together,
+    st.sampled_from(
+        _amounts(
+            {
+                "cpu": (0, 3, 1000, 4000),
+                "memory": (0, 7, 1000 * MIB, 3000 * MIB),
+                "ephemeral-storage": (0, 10, 100),
+            }
+        )
     ),
-    max_size=2,
-    unique=True,
-).map(tuple)
-
-
-allocatable = st.fixed_dictionaries(
-    {},
-    optional={
-        "cpu": st.sampled_from((0, 3, 1000, 4000)),
-        "memory": st.sampled_from((0, 7, 1000 * MIB, 3000 * MIB)),
-        "ephemeral-storage": st.sampled_from((0, 10, 100)),
-        "pods": st.integers(0, 4),
-        FPGA: st.sampled_from((0, 1, 3)),
-        "hugepages-2Mi": st.sampled_from((0, 4 * MIB)),
-        "scheduling.kubernetes.io/foo": st.sampled_from((0, 2)),
-    },
-).map(lambda chosen: tuple(sorted(chosen.items())))
-usual = st.just((("cpu", 4000), ("memory", 3000 * MIB), ("pods", 10)))
-requested = st.fixed_dictionaries(
-    {},
-    optional={
-        "cpu": st.sampled_from((1, 2, 333, 1000)),
-        "memory": st.sampled_from((1, 3, 333 * MIB, 1000 * MIB)),
-        "ephemeral-storage": st.sampled_from((1, 10)),
-        FPGA: st.sampled_from((1, 2)),
-        "hugepages-2Mi": st.just(2 * MIB),
-        "scheduling.kubernetes.io/foo": st.just(1),
-    },
-).map(lambda chosen: tuple(sorted(chosen.items())))
+    st.sampled_from(
+        _amounts(
+            {"pods": range(5), FPGA: (0, 1, 3), "hugepages-2Mi": (0, 4 * MIB), "scheduling.kubernetes.io/foo": (0, 2)}
+        )
+    ),
+)
+USUAL = ("cpu", 4000), ("memory", 3000 * MIB), ("pods", 10)
+usual = st.just(USUAL)
+requested = every(
+    _together,
+    _amounts({"cpu": (1, 2, 333, 1000), "memory": (1, 3, 333 * MIB, 1000 * MIB), "ephemeral-storage": (1, 10)}),
+    _amounts({FPGA: (1, 2), "hugepages-2Mi": (2 * MIB,), "scheduling.kubernetes.io/foo": (1,)}),
+)
 _small = st.sampled_from(((), (("cpu", 1),), (("cpu", 333), ("memory", 333 * MIB)), (("memory", 3),)))
 demands = st.builds(
-    pods.Demand,
+    lambda amounts, shown: pods.Demand(amounts, *shown),
     _small | _small | requested,
-    st.sampled_from((0, 100, 333, 1000)),
-    st.sampled_from((0, 3, 200 * MIB, 1000 * MIB)),
+    every(lambda *shown: shown, (0, 100, 333, 1000), (0, 3, 200 * MIB, 1000 * MIB)),
 )
-images = st.builds(
+images = every(
     nodes.Image,
-    st.lists(st.sampled_from(("app:1", "app:2", "base:latest")), min_size=1, max_size=2).map(tuple),
-    st.sampled_from((0, 10 * MIB, 23 * MIB + 1, 333 * MIB, 1200 * MIB, 5000 * MIB)),
+    [(name,) for name in ("app:1", "app:2", "base:latest")] * 3
+    + list(itertools.product(("app:1", "app:2", "base:latest"), repeat=2)),
+    (0, 10 * MIB, 23 * MIB + 1, 333 * MIB, 1200 * MIB, 5000 * MIB),
 )
-gpu_demands = st.builds(
-    pods.GpuDemand,
-    st.integers(1, 2),
-    st.sampled_from((250, 600, 1000)),
-    st.sampled_from(((), ("T4",), ("A100", "T4"))),
+gpu_demands = every(pods.GpuDemand, (1, 2), (250, 600, 1000), ((), ("T4",), ("A100", "T4")))
+_SELECTORS = [
+    *[None] * 4,
+    *[labels.Selector()] * 4,
+    *[
+        labels.selector([labels.Requirement(key, labels.Operator.IN, (value,))])
+        for key, value in itertools.product(("app", "tier"), ("x", "y"))
+    ]
+    * 2,
+]
+selectors = st.sampled_from(_SELECTORS)
+_NAMESPACE_SELECTORS = (
+    None,
+    labels.Selector(),
+    labels.selector([labels.Requirement("team", labels.Operator.IN, ("blue",))]),
+    labels.selector([labels.Requirement("team", labels.Operator.DOES_NOT_EXIST)]),
 )
-_some_selectors = st.builds(
-    labels.Requirement, st.sampled_from(("app", "tier")), st.just(labels.Operator.IN), st.sampled_from((("x",), ("y",)))
-).map(lambda requirement: labels.selector([requirement]))
-selectors = st.one_of(st.none(), st.just(labels.Selector()), _some_selectors, _some_selectors)
-namespace_selectors = st.sampled_from(
-    (
-        None,
-        labels.Selector(),
-        labels.selector([labels.Requirement("team", labels.Operator.IN, ("blue",))]),
-        labels.selector([labels.Requirement("team", labels.Operator.DOES_NOT_EXIST)]),
-    ),
+namespace_selectors = st.sampled_from(_NAMESPACE_SELECTORS)
+_TOPOLOGIES = ("zone", "zone", "disk")
+_SOME_NAMESPACES: tuple[tuple[str, ...], ...] = ((), ("default",), ("default", "team"))
+pod_terms = every(pods.PodTerm, _TOPOLOGIES, _SELECTORS, _SOME_NAMESPACES, _NAMESPACE_SELECTORS)
+pod_wishes = every(
+    lambda weight, *term: pods.PreferredPodTerm(weight, pods.PodTerm(*term)),
+    (1, 7, 100),
+    _TOPOLOGIES,
+    _SELECTORS,
+    _SOME_NAMESPACES,
+    _NAMESPACE_SELECTORS,
 )
-pod_terms = st.builds(
-    pods.PodTerm,
-    st.sampled_from(("zone", "zone", "disk")),
-    selectors,
-    st.sampled_from(((), ("default",), ("default", "team"))),
-    namespace_selectors,
-)
-
-pod_wishes = st.builds(pods.PreferredPodTerm, st.sampled_from((1, 7, 100)), pod_terms)
 constraints = st.builds(
-    pods.SpreadConstraint,
-    max_skew=st.integers(1, 2),
-    topology_key=st.sampled_from(("zone", "zone", "disk", "kubernetes.io/hostname")),
-    hard=st.booleans(),
-    selector=selectors,
-    min_domains=st.sampled_from((1, 1, 1, 2, 3)),
-    honor_affinity=st.booleans(),
-    honor_taints=st.booleans(),
+    lambda count, counted: pods.SpreadConstraint(*count, *counted),
+    every(
+        lambda *chosen: chosen, (1, 2), ("zone", "zone", "disk", "kubernetes.io/hostname"), (False, True), _SELECTORS
+    ),
+    every(lambda *chosen: chosen, (1, 1, 1, 2, 3), (False, True), (False, True)),
 )
 
 
@@ -349,9 +374,7 @@ calm_nodes = st.builds(
     nodes.Node,
     st.sampled_from(MANY_NAMES),
     labels=label_sets,
-    taints=st.lists(st.builds(nodes.Taint, _taint_keys, st.just(""), st.just("PreferNoSchedule")), max_size=2).map(
-        tuple
-    ),
+    taints=st.lists(every(nodes.Taint, _TAINT_KEYS, ("",), ("PreferNoSchedule",)), max_size=2).map(tuple),
     unschedulable=st.sampled_from((False, False, False, True)),
     allocatable=usual | usual | allocatable,
     images=st.just(()) | st.lists(images, max_size=1).map(tuple),

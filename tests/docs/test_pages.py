@@ -80,7 +80,9 @@ def test_the_map_of_the_modules_is_complete() -> None:
 
 def test_the_order_of_the_layers_is_the_contracts() -> None:
     """docs/architecture.md draws what may import what; `make check` runs it out of pyproject.toml."""
-    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
     (layers,) = (each["layers"] for each in contracts if each["type"] == "layers")
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     (drawn,) = re.findall(r"### What may import what\n.*?```\n(.*?)```", text, flags=re.DOTALL)

@@ -13,13 +13,12 @@ import typing
 import msgspec
 
 from graphsched.base.kit import clock as clocks
+from graphsched.base.values import keys
 
 NOTE_BYTES_MAX = 1024
 NAME_LENGTH_MAX = 253
 NORMAL = "Normal"
 WARNING = "Warning"
-DEFAULT_NAMESPACE = "default"
-"""Where events about what has no namespace are kept."""
 _CUT = " ..."
 
 
@@ -56,7 +55,7 @@ class Maker:
         self._serial += 1
         wall = self._clock.wall()
         name = event_name(subject.name, f"{int(wall * 1e6):x}{self._serial & 0xFFFF:04x}")
-        namespace = subject.namespace or DEFAULT_NAMESPACE
+        namespace = subject.namespace or keys.DEFAULT_NAMESPACE
         regarding = {
             "apiVersion": subject.api_version,
             "kind": subject.kind,

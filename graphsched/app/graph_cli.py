@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 import typing
 from typing import Annotated
 
@@ -20,6 +21,9 @@ from graphsched.app.options import (
     TokenFileOption,
     examples,
 )
+
+if typing.TYPE_CHECKING:
+    from graphsched.app import graph_cmd
 
 
 class Layer(enum.StrEnum):
@@ -82,6 +86,19 @@ app = typer.Typer(
 )
 
 
+def _source(
+    paths: list[str] | None, *, from_scheduler: bool, server: str, token_file: str, ca_file: str, insecure: bool
+) -> graph_cmd.Source:
+    """Where the graph comes from, by the options that every command here has."""
+    from graphsched.app import asking, graph_cmd
+
+    return graph_cmd.Source(
+        paths=tuple(paths or ()),
+        from_scheduler=from_scheduler,
+        server=asking.Server(url=server, token_file=token_file, ca_file=ca_file, insecure=insecure),
+    )
+
+
 @app.callback()
 def _root() -> None:
     """Look at the graph: export it, find ways in it, count it. Without a command's name: export."""
@@ -133,17 +150,22 @@ def export(
 
     From files, or from a running scheduler. docs/graph.md tells what the layers hold and what the JSON means.
     """
+    source = functools.partial(
+        _source,
+        paths,
+        from_scheduler=from_scheduler,
+        server=server,
+        token_file=token_file,
+        ca_file=ca_file,
+        insecure=insecure,
+    )
 
     def call() -> int:
-        from graphsched.app import asking, graph_cmd
+        from graphsched.app import graph_cmd
 
         return graph_cmd.export(
             graph_cmd.Export(
-                source=graph_cmd.Source(
-                    paths=tuple(paths or ()),
-                    from_scheduler=from_scheduler,
-                    server=asking.Server(url=server, token_file=token_file, ca_file=ca_file, insecure=insecure),
-                ),
+                source=source(),
                 layers=tuple(each.value for each in layer or () if each is not Layer.ALL),
                 around=around,
                 depth=depth,
@@ -177,16 +199,20 @@ def stats(
 
     From files, or from a running scheduler.
     """
+    source = functools.partial(
+        _source,
+        paths,
+        from_scheduler=from_scheduler,
+        server=server,
+        token_file=token_file,
+        ca_file=ca_file,
+        insecure=insecure,
+    )
 
     def call() -> int:
-        from graphsched.app import asking, graph_cmd
+        from graphsched.app import graph_cmd
 
-        source = graph_cmd.Source(
-            paths=tuple(paths or ()),
-            from_scheduler=from_scheduler,
-            server=asking.Server(url=server, token_file=token_file, ca_file=ca_file, insecure=insecure),
-        )
-        return graph_cmd.statistics(source, output)
+        return graph_cmd.statistics(source(), output)
 
     return call
 
@@ -218,17 +244,22 @@ def path(
 
     Exits with 0 if a way is known and with 1 if none is. From files, or from a running scheduler.
     """
+    source = functools.partial(
+        _source,
+        paths,
+        from_scheduler=from_scheduler,
+        server=server,
+        token_file=token_file,
+        ca_file=ca_file,
+        insecure=insecure,
+    )
 
     def call() -> int:
-        from graphsched.app import asking, graph_cmd, graph_path
+        from graphsched.app import graph_path
 
         return graph_path.command(
             graph_path.Options(
-                source=graph_cmd.Source(
-                    paths=tuple(paths or ()),
-                    from_scheduler=from_scheduler,
-                    server=asking.Server(url=server, token_file=token_file, ca_file=ca_file, insecure=insecure),
-                ),
+                source=source(),
                 start=start,
                 goal=goal,
                 metric=metric.value,

@@ -79,6 +79,11 @@ def _first(
     return event if len(pairs) > tidings.PAIRS_MAX or any(helps(pair) for pair in pairs) else None
 
 
+def _earliest(*happenings: tuple[object, tidings.Event]) -> tidings.Event | None:
+    """The event beside the first of these that holds anything."""
+    return next((event for happened, event in happenings if happened), None)
+
+
 def _unconditional(news: tidings.News) -> tidings.Event | None:
     # A plugin that waits for new nodes is also woken by every change of taints, as in kube-scheduler, where a node
     # usually arrives with the not-ready taint and is of no use before that is lifted.
@@ -305,7 +310,7 @@ def _candidates(news: tidings.News, _pod: pods.Pod, _room: Room | None) -> tidin
 
 def _policy(news: tidings.News, _pod: pods.Pod, _room: Room | None) -> tidings.Event | None:
     # What a rule asks of nodes may be anything that is told of them, but not which pods are there.
-    for happened, event in (
+    return _earliest(
         (news.rules, tidings.Event.RULES),
         (news.added, tidings.Event.NODE_ADDED),
         (news.labels, tidings.Event.NODE_LABELS),
@@ -314,10 +319,7 @@ def _policy(news: tidings.News, _pod: pods.Pod, _room: Room | None) -> tidings.E
         (news.allocatable, tidings.Event.NODE_ALLOCATABLE),
         (news.features, tidings.Event.NODE_FEATURES),
         (news.addresses, tidings.Event.NODE_ADDRESSES),
-    ):
-        if happened:
-            return event
-    return None
+    )
 
 
 def _unsupported(_news: tidings.News, _pod: pods.Pod, _room: Room | None) -> tidings.Event | None:
@@ -326,7 +328,7 @@ def _unsupported(_news: tidings.News, _pod: pods.Pod, _room: Room | None) -> tid
 
 
 def _any_change(news: tidings.News, _pod: pods.Pod, _room: Room | None) -> tidings.Event | None:
-    for happened, event in (
+    return _earliest(
         (news.added, tidings.Event.NODE_ADDED),
         (news.freed, tidings.Event.OTHER_GONE),
         (news.allocatable, tidings.Event.NODE_ALLOCATABLE),
@@ -334,10 +336,7 @@ def _any_change(news: tidings.News, _pod: pods.Pod, _room: Room | None) -> tidin
         (news.taints, tidings.Event.NODE_TAINTS),
         (news.features, tidings.Event.NODE_FEATURES),
         (news.shrunk, tidings.Event.OTHER_SCALED_DOWN),
-    ):
-        if happened:
-            return event
-    return None
+    )
 
 
 Hint = Callable[[tidings.News, pods.Pod, Room | None], tidings.Event | None]

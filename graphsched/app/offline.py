@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from graphsched.app import settings
-from graphsched.base.values import errors, pods, selections
+from graphsched.base.values import errors, keys, pods, selections
 from graphsched.decision import cycle
 from graphsched.graph import delta, store
 from graphsched.sources import captures, documents, manifests, openb, slurm, state
@@ -131,7 +131,7 @@ def find_pod(cluster: state.ClusterState, name: str) -> pods.Pod:
     else:
         found = [pod for pod in cluster.pods if pod.name == name]
         if len(found) > 1:
-            preferred = [pod for pod in found if pod.namespace == "default"]
+            preferred = [pod for pod in found if pod.namespace == keys.DEFAULT_NAMESPACE]
             found = preferred or found
     if len(found) == 1:
         return found[0]
@@ -147,5 +147,7 @@ def _close_names(cluster: state.ClusterState, name: str) -> str:
     if not cluster.pods:
         return "it holds no pods at all"
     known = [pod.full_name for pod in cluster.pods[:20_000]]
-    close = difflib.get_close_matches(name if "/" in name else f"default/{name}", known, n=1, cutoff=0.0)
+    close = difflib.get_close_matches(
+        name if "/" in name else f"{keys.DEFAULT_NAMESPACE}/{name}", known, n=1, cutoff=0.0
+    )
     return f"it holds e.g. {close[0] if close else known[0]}"

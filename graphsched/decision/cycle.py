@@ -229,17 +229,13 @@ class Decider:
         return mask if allowed is None else allowed & mask
 
     def _company(self, graph: view.View, subject: check.Subject, passed: trace.Mask) -> dict[str, trace.Scores]:
-        """Plugin → weighted score a row, of the scores that look at other pods and do not skip."""
+        """Plugin → weighted score a row, of the scores outside the class that do not skip."""
         found: dict[str, trace.Scores] = {}
-        for each in self._companies:
+        ways = subject.spec.graph is not None or graph.groups or graph.topology.links
+        for each in (*self._companies, *self._graph_scores) if ways else self._companies:
             score = each.score(graph, subject, passed)
             if score is not None:
                 found[each.plugin] = score * self.settings.weights[each.plugin]
-        if subject.spec.graph is not None or graph.groups or graph.topology.links:
-            for each in self._graph_scores:
-                score = each.score(graph, subject, passed)
-                if score is not None:
-                    found[each.plugin] = score * self.settings.weights[each.plugin]
         if len(graph.rules):
             weights = compliance.weights(graph, subject)
             if weights is not None:

@@ -10,7 +10,7 @@ import functools
 import re
 from collections.abc import Mapping
 
-from graphsched.base.kube import pods as kube_pods, requests, selectors, wire
+from graphsched.base.kube import naming, pods as kube_pods, requests, selectors, wire
 from graphsched.base.values import errors
 
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -33,7 +33,7 @@ def name(kind: str, metadata: wire.Metadata) -> None:
     """
     if not metadata.name:
         raise errors.InputError(kind, "metadata.name", problem="is missing", remedy=f"name the {kind}")
-    for field, text in (("metadata.name", metadata.name), ("metadata.namespace", metadata.namespace or "default")):
+    for field, text in (("metadata.name", metadata.name), ("metadata.namespace", naming.namespace_of(metadata))):
         if len(text) > _NAME_LENGTH_MAX or _SUBDOMAIN.fullmatch(text) is None:
             raise errors.InputError(
                 kind,

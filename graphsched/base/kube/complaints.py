@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from graphsched.base.values import errors, quantities
+from graphsched.base.values import errors, keys, quantities
 
 _TEXT_MAPS = frozenset({"labels", "annotations", "nodeSelector", "matchLabels", "requests", "limits", "allocatable"})
 """Maps from text to text. A null in one is a value somebody forgot, not a field left out: `gpu:` in a node selector
@@ -54,7 +54,8 @@ def title(kind: str, manifest: object) -> str:
         return kind
     namespace = metadata.get("namespace")
     if kind not in _CLUSTER_SCOPED:
-        return f'{kind} "{namespace if isinstance(namespace, str) and namespace else "default"}/{metadata["name"]}"'
+        namespace = namespace if isinstance(namespace, str) and namespace else keys.DEFAULT_NAMESPACE
+        return f'{kind} "{namespace}/{metadata["name"]}"'
     return f'{kind} "{metadata["name"]}"'
 
 

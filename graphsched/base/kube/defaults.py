@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from graphsched.base.kube import pods as kube_pods, requests, wire
+from graphsched.base.kube import naming, pods as kube_pods, requests, wire
 from graphsched.base.values import errors, nodes, quantities
 
 NAMESPACE_LABEL = "kubernetes.io/metadata.name"
@@ -76,7 +76,7 @@ def pod(
             for entry in spec.topology_spread_constraints or ()
         ],
     )
-    metadata = _replace(body.metadata, namespace=body.metadata.namespace or kube_pods.DEFAULT_NAMESPACE)
+    metadata = _replace(body.metadata, namespace=naming.namespace_of(body.metadata))
     return _replace(body, metadata=metadata, spec=spec)
 
 

@@ -10,9 +10,7 @@ import contextlib
 from collections.abc import Iterator
 
 from graphsched.base.kube import complaints, wire
-from graphsched.base.values import errors
-
-DEFAULT_NAMESPACE = "default"
+from graphsched.base.values import errors, keys
 
 
 def name_of(kind: str, metadata: wire.Metadata) -> str:
@@ -28,7 +26,7 @@ def name_of(kind: str, metadata: wire.Metadata) -> str:
 
 def namespace_of(metadata: wire.Metadata) -> str:
     """The namespace of an object of a kind that lives in one."""
-    return metadata.namespace or DEFAULT_NAMESPACE
+    return metadata.namespace or keys.DEFAULT_NAMESPACE
 
 
 @contextlib.contextmanager

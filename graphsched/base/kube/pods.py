@@ -15,10 +15,9 @@ import typing
 
 import msgspec
 
-from graphsched.base.kube import budgets, complaints, demands, interning, requests, selections, selectors, wire
+from graphsched.base.kube import budgets, complaints, demands, interning, naming, requests, selections, selectors, wire
 from graphsched.base.values import errors, keys, labels, pods
 
-DEFAULT_NAMESPACE = "default"
 DEFAULT_SCHEDULER = "default-scheduler"
 HOST_NETWORK_WITH_USERS = "UserNamespacesHostNetworkSupport"
 """Node feature that a pod on the host's network in a user namespace of its own needs."""
@@ -66,7 +65,7 @@ def pod(body: wire.Pod) -> pods.Pod:
         raise errors.InputError("Pod", "metadata.name", problem="is missing", remedy="name the pod")
     measured = _measure(body)
     return pods.Pod(
-        key=keys.pod_key(metadata.namespace or DEFAULT_NAMESPACE, metadata.name),
+        key=keys.pod_key(naming.namespace_of(metadata), metadata.name),
         uid=metadata.uid,
         spec=measured.spec,
         held=measured.held,
@@ -99,7 +98,7 @@ def incoming(body: wire.Pod) -> pods.Pod:
 
 def title(body: wire.Pod) -> str:
     """How users write the pod: `Pod "default/web"`."""
-    return f'Pod "{body.metadata.namespace or DEFAULT_NAMESPACE}/{body.metadata.name}"'
+    return f'Pod "{naming.namespace_of(body.metadata)}/{body.metadata.name}"'
 
 
 def image_name(image: str) -> str:
@@ -187,7 +186,7 @@ def _spec(
     image_volumes: tuple[str, ...],
 ) -> pods.Spec:
     spec = body.spec
-    namespace = body.metadata.namespace or DEFAULT_NAMESPACE
+    namespace = naming.namespace_of(body.metadata)
     affinity = spec.affinity or wire.Affinity()
     attracted = selectors.pod_terms(affinity.pod_affinity, namespace=namespace, field="spec.affinity.podAffinity")
     repelled = selectors.pod_terms(

@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import typing
 
-from graphsched.base.kube import interning, selectors, wire
+from graphsched.base.kube import interning, naming, selectors, wire
 from graphsched.base.values import errors, keys, labels, selections
-
-DEFAULT_NAMESPACE = "default"
 
 _selectors: interning.Table[labels.Selector] = interning.Table()
 
@@ -95,7 +93,7 @@ def owner_of(metadata: wire.Metadata) -> str:
     """Key of the selection of the object's controller; empty where that is of no kind that selects pods."""
     for owner in metadata.owner_references or ():
         if owner.controller:
-            key = keys.selection_key(owner.kind, metadata.namespace or DEFAULT_NAMESPACE, owner.name)
+            key = keys.selection_key(owner.kind, naming.namespace_of(metadata), owner.name)
             known = selections.API_VERSIONS.get(owner.kind) == owner.api_version
             return key if known and selections.is_key(key) else ""
     return ""
@@ -105,4 +103,4 @@ def _selection(kind: str, metadata: wire.Metadata, selector: labels.Selector | N
     if not metadata.name:
         raise errors.InputError(kind, "metadata.name", problem="is missing", remedy="name the object")
     chosen = None if selector is None else _selectors(selector)
-    return selections.Selection(kind, metadata.namespace or DEFAULT_NAMESPACE, metadata.name, chosen)
+    return selections.Selection(kind, naming.namespace_of(metadata), metadata.name, chosen)

@@ -12,6 +12,9 @@ import typing
 VertexKey = typing.NewType("VertexKey", str)
 """`kind/name`, e.g. `node/gpu-0412`, `pod/default/web-7d9f`, `domain/topology.kubernetes.io/zone=a`."""
 
+DEFAULT_NAMESPACE = "default"
+"""Where an object is that names none. Events about what has no namespace are kept there as well."""
+
 
 class Kind(enum.StrEnum):
     """What a vertex is. The value is the first part of its key."""

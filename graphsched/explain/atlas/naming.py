@@ -59,7 +59,7 @@ def _without_kind(key: str) -> tuple[str, ...]:
 
 
 def _default_namespace(key: str) -> tuple[str, ...]:
-    return (key.rpartition("/")[2],) if key.startswith("pod/default/") else ()
+    return (key.rpartition("/")[2],) if key.startswith(keys.pod_key(keys.DEFAULT_NAMESPACE, "")) else ()
 
 
 def _last_part(key: str) -> tuple[str, ...]:

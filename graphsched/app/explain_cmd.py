@@ -12,7 +12,7 @@ import urllib.parse
 import msgspec
 
 from graphsched.app import asking, offline, simulation, terminal
-from graphsched.base.values import errors
+from graphsched.base.values import errors, keys
 from graphsched.explain import telling, why
 
 _TIMEOUT_S = 10.0
@@ -47,7 +47,7 @@ def command(options: Options) -> int:
 
 
 def _from_files(options: Options) -> why.Explanation:
-    cluster = offline.load(options.paths, unknown_nodes=True)
+    cluster = offline.load(options.paths, unknown_nodes=True, config=options.config)
     pod = offline.find_pod(cluster, options.pod)
     if options.simulate:
         with terminal.progress("deciding", len(cluster.pending)) as advance:
@@ -57,7 +57,7 @@ def _from_files(options: Options) -> why.Explanation:
 
 
 def _from_server(options: Options) -> why.Explanation:
-    name = options.pod if "/" in options.pod else f"default/{options.pod}"
+    name = options.pod if "/" in options.pod else f"{keys.DEFAULT_NAMESPACE}/{options.pod}"
     body = asking.get(
         options.server,
         f"/debug/explain?{urllib.parse.urlencode({'pod': name}, errors='replace')}",

@@ -43,6 +43,11 @@ class MarkSettings(Group, frozen=True):
     high_percent: typing.Annotated[float, msgspec.Meta(gt=0, le=1000)]
     low_percent: typing.Annotated[float, msgspec.Meta(ge=0, le=1000)]
 
+    @property
+    def marks(self) -> watermarks.Marks:
+        """As the graph looks at them."""
+        return watermarks.Marks(self.high_percent, self.low_percent)
+
 
 class Fullness:
     """Watches how full nodes are."""
@@ -56,9 +61,7 @@ class Fullness:
         metrics: meters.Metrics,
     ) -> None:
         self._store = store
-        self._watermarks = watermarks.Watermarks(
-            {name: watermarks.Marks(mark.high_percent, mark.low_percent) for name, mark in sorted(marks.items())}
-        )
+        self._watermarks = watermarks.Watermarks({name: mark.marks for name, mark in sorted(marks.items())})
         self._marks = marks
         self._events = events
         self._meters = metrics

@@ -14,6 +14,7 @@ from graphsched.app import terminal
 from graphsched.app.options import (
     CaFileOption,
     Call,
+    ConfigOption,
     InsecureOption,
     OutputOption,
     Paths,
@@ -87,13 +88,21 @@ app = typer.Typer(
 
 
 def _source(
-    paths: list[str] | None, *, from_scheduler: bool, server: str, token_file: str, ca_file: str, insecure: bool
+    paths: list[str] | None,
+    *,
+    from_scheduler: bool,
+    server: str,
+    token_file: str,
+    ca_file: str,
+    insecure: bool,
+    config: str = "",
 ) -> graph_cmd.Source:
     """Where the graph comes from, by the options that every command here has."""
     from graphsched.app import asking, graph_cmd
 
     return graph_cmd.Source(
         paths=tuple(paths or ()),
+        config=config,
         from_scheduler=from_scheduler,
         server=asking.Server(url=server, token_file=token_file, ca_file=ca_file, insecure=insecure),
     )
@@ -140,6 +149,7 @@ def export(
     to: Annotated[
         str, typer.Option("--to", metavar="FILE", help="Write to a file; its ending says how. - for stdout.")
     ] = "-",
+    config: ConfigOption = "",
     from_scheduler: FromSchedulerOption = False,
     server: ServerOption = "",
     token_file: TokenFileOption = "",
@@ -158,6 +168,7 @@ def export(
         token_file=token_file,
         ca_file=ca_file,
         insecure=insecure,
+        config=config,
     )
 
     def call() -> int:
@@ -189,6 +200,7 @@ def stats(
     paths: Paths = None,
     *,
     output: OutputOption = terminal.Output.TABLE,
+    config: ConfigOption = "",
     from_scheduler: FromSchedulerOption = False,
     server: ServerOption = "",
     token_file: TokenFileOption = "",
@@ -207,6 +219,7 @@ def stats(
         token_file=token_file,
         ca_file=ca_file,
         insecure=insecure,
+        config=config,
     )
 
     def call() -> int:

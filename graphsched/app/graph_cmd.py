@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import enum
 import pathlib
+from collections.abc import Mapping
 
 import msgspec
 
-from graphsched.app import asking, capturing, offline, targets, terminal
+from graphsched.app import asking, capturing, offline, settings, targets, terminal
 from graphsched.base.kit import clock
 from graphsched.base.values import errors
 from graphsched.explain import wording
 from graphsched.explain.atlas import dot, figures, maps, naming, stats, survey, trees
 from graphsched.explain.pictures import network
-from graphsched.graph import store
+from graphsched.graph import store, watermarks
 from graphsched.sources import captures
 
 DEPTH = 2
@@ -48,9 +49,10 @@ _ENDINGS = {
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the graph comes from: files, or a running scheduler."""
+    """Where the graph comes from: files, or a running scheduler; and by which settings it is looked at."""
 
     paths: tuple[str, ...] = ()
+    config: str = ""
     from_scheduler: bool = False
     server: asking.Server = asking.Server(url="")
 
@@ -89,7 +91,7 @@ def load(source: Source) -> store.Store:
             )
         if len(source.paths) == 1 and captures.is_capture(source.paths[0]):
             return _applied(captures.load(source.paths[0]))
-        return offline.graph_of(offline.load(source.paths, unknown_nodes=True))
+        return offline.graph_of(offline.load(source.paths, unknown_nodes=True, config=source.config))
     if source.paths:
         raise errors.InputError(source.paths[0], problem="is of no use with --from-scheduler", remedy="leave one out")
     _, capture = capturing.whole(source.server, instead="use --server, or name files")
@@ -119,7 +121,8 @@ def export(options: Export) -> int:
         raise errors.InputError(
             "--depth", problem="is of a neighbourhood", remedy="add --around, e.g. --around node/n1"
         )
-    shown = _chosen(load(options.source), options)
+    marks = {name: each.marks for name, each in sorted(settings.load(options.source.config).watermarks.items())}
+    shown = _chosen(load(options.source), options, marks)
     if output is Drawing.TABLE:
         _write_tree(shown)
         return 0
@@ -150,10 +153,10 @@ def _drawing(options: Export) -> Drawing:
     return output
 
 
-def _chosen(graph: store.Store, options: Export) -> maps.Map:
+def _chosen(graph: store.Store, options: Export, marks: Mapping[str, watermarks.Marks]) -> maps.Map:
     """The part of the graph that was asked for."""
     layers = [layer for layer in maps.Layer if layer.value in options.layers] or list(maps.Layer)
-    shown = survey.survey(graph, layers)
+    shown = survey.survey(graph, layers, marks)
     if options.around:
         around = naming.find(shown.by_key, options.around)
         shown = shown.neighbourhood(around, DEPTH if options.depth is None else options.depth)

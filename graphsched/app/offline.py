@@ -9,6 +9,7 @@ Invariant: whatever is wrong with a file is an `InputError` naming it; nothing i
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import gc
 import pathlib
@@ -19,21 +20,23 @@ from graphsched.app import settings
 from graphsched.base.values import errors, keys, pods, selections
 from graphsched.decision import cycle
 from graphsched.graph import delta, store
-from graphsched.sources import captures, documents, manifests, openb, slurm, state
+from graphsched.sources import captures, documents, manifests, openb, reserving, slurm, state
 
 NO_INPUT = errors.InputError(problem="no input", remedy="name manifests, a folder, a snapshot or openb CSV files")
 
 
-def load(paths: Sequence[str], *, unknown_nodes: bool = False) -> state.ClusterState:
+def load(paths: Sequence[str], *, unknown_nodes: bool = False, config: str = "") -> state.ClusterState:
     """The cluster in these files.
 
     Args:
         paths: In order; captured graphs are told by their first bytes, openb and Slurm's files by their first line.
         unknown_nodes: Whether a pod may be bound to a node that is not in the input.
+        config: A file of settings: of what it reserves on nodes; empty for none.
 
     Raises:
         InputError: There are no paths, or a file is not what it should be.
     """
+    kept = settings.load(config).resources.kept
     if not paths:
         raise NO_INPUT
     graphs = [path for path in paths if captures.is_capture(path)]
@@ -48,7 +51,10 @@ def load(paths: Sequence[str], *, unknown_nodes: bool = False) -> state.ClusterS
     if others:
         # A pod may be bound to a node of a captured graph, which knows of pods whose node is gone as well.
         found.append(manifests.read(others, unknown_nodes=unknown_nodes or bool(graphs)))
-    return functools.reduce(_joined, found)
+    cluster = functools.reduce(_joined, found)
+    if kept:
+        cluster = dataclasses.replace(cluster, nodes=tuple(reserving.on(node, kept) for node in cluster.nodes))
+    return cluster
 
 
 def _is_trace(path: str) -> bool:

@@ -13,7 +13,7 @@ import typing
 
 import msgspec
 
-from graphsched.app import election
+from graphsched.app import election, reserving
 from graphsched.base.kit import hosts
 from graphsched.base.values import errors
 from graphsched.decision import names, profile as judging
@@ -73,6 +73,7 @@ def check(settings: configuration.Settings, *, place: str) -> None:
             problem=f"{queue.max_backoff_seconds:g} is less than initialBackoffSeconds",
             remedy=f"at least {queue.initial_backoff_seconds:g}, or 0 for no backoff",
         )
+    reserving.check(settings.resources, place=place)
     for resource, marks in settings.watermarks.items():
         if marks.low_percent >= marks.high_percent:
             raise errors.InputError(

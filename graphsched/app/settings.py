@@ -15,7 +15,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from graphsched.app import backoff, election, fullness, healing, setting_checks, setting_files
+from graphsched.app import backoff, election, fullness, healing, reserving, setting_checks, setting_files
 from graphsched.app.groups import Count, Group, Rate, Seconds, SecondsOrNone
 from graphsched.base.values import errors
 from graphsched.decision import profile as judging
@@ -296,6 +296,7 @@ class Settings(Group, frozen=True):
     topology: TopologySettings = TopologySettings()
     profile: ProfileSettings = ProfileSettings()
     link_health: healing.LinkHealthSettings = healing.LinkHealthSettings()
+    resources: reserving.ResourceSettings = reserving.ResourceSettings()
     watermarks: dict[str, fullness.MarkSettings] = msgspec.field(default_factory=dict)
     policies: PolicySettings = PolicySettings()
 
@@ -398,6 +399,8 @@ def _blame(text: str, where: tuple[str, ...], flag: str) -> errors.InputError:
     place = where or (flag,)
     if found := re.fullmatch(r"Object contains unknown field `(.*)`", text):
         return _unknown(found[1], place)
+    if found := re.fullmatch(r"Object missing required field `(\w+)`", text):
+        return errors.InputError(*place, problem=f"{found[1]} is missing", remedy="see docs/configuration.md")
     if found := re.fullmatch(r"Expected `(\w+)`, got `(\w+)`", text):
         wanted, got = (_WORDS.get(word, word) for word in found.groups())
         return errors.InputError(*place, problem=f"is {got}", remedy=f"it must be {wanted}")
@@ -426,8 +429,13 @@ _CHOICES = {
 
 def _unknown(name: str, place: tuple[str, ...]) -> errors.InputError:
     kind: typing.Any = Settings
-    for part in filter(None, place[-1].split(".") if len(place) > 1 else ()):
-        kind = next(field.type for field in msgspec.structs.fields(kind) if field.encode_name == part)
+    # Entries of lists and mappings are written `[0]` and `[...]`.
+    path = re.findall(r"\w+|\[[^]]*]", place[-1]) if len(place) > 1 else []
+    for part in path:
+        if part.startswith("["):
+            kind = next(each for each in typing.get_args(kind) if isinstance(each, type) and issubclass(each, Group))
+        else:
+            kind = next(field.type for field in msgspec.structs.fields(kind) if field.encode_name == part)
     known = [field.encode_name for field in msgspec.structs.fields(kind)]
     return errors.InputError(
         *place, problem=f'unknown setting "{name[:_SHOWN_MAX]}"', remedy=setting_checks.nearest(name, known)

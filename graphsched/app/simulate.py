@@ -77,7 +77,7 @@ def command(options: Options) -> int:
     """
     if options.report:
         _check_writable(options.report)
-    cluster = offline.load(options.paths)
+    cluster = offline.load(options.paths, config=options.config)
     offline.settle()
     if not cluster.pending:
         held = f"it holds {wording.count(len(cluster.pods), 'pod')}, all of them bound" if cluster.pods else "no pods"

@@ -50,7 +50,16 @@ from graphsched.decision import cycle
 from graphsched.explain import history
 from graphsched.graph import store as stores
 from graphsched.observe import metrics, server, tls
-from graphsched.sources import collection, custom, inbox as inboxes, policies, reflector, resources, slurm, surveying
+from graphsched.sources import (
+    custom,
+    inbox as inboxes,
+    policies,
+    reflector,
+    reserving,
+    resources,
+    slurm,
+    surveying,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -281,7 +290,7 @@ def _seen(
 
 def _read_anew(reflectors: tuple[reflector.Reflector[Any], ...]) -> list[reflector.Reflector[Any]]:
     """What a new leader lists before it decides, see `leadership.Mandate`."""
-    return [each for each in reflectors if each.resource in {resources.NODES, resources.PODS}]
+    return [each for each in reflectors if each.resource.name in {resources.NODES.name, resources.PODS.name}]
 
 
 def _elector(
@@ -386,7 +395,7 @@ def _reflectors(
     rng: random.Random,
 ) -> tuple[reflector.Reflector[Any], ...]:
     """Whoever follows the API server."""
-    followed: tuple[collection.Resource[Any], ...] = resources.ALL
+    followed = reserving.followed(settings.resources.kept)
     if settings.topology.crds == "auto":
         followed += custom.ALL
     for resource in followed:

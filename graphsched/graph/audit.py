@@ -157,6 +157,7 @@ def _row(store: Store, name: str) -> dict[str, object]:
     node = store.node(name)
     images = sorted(_names(node))
     return {
+        "installed": {key: int(column[row]) for key, column in columns.installed.items() if column[row]},
         "allocatable": {key: int(column[row]) for key, column in columns.allocatable.items() if column[row]},
         "requested": {key: int(column[row]) for key, column in columns.requested.items() if column[row]},
         "scored cpu": int(columns.scored_cpu[row]),

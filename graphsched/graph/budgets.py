@@ -162,6 +162,15 @@ class Budgets:
             },
         }
 
+    def unused(self, name: str) -> Left:
+        """What is left of the reservations of one node, in their order, without zeros; `settle` was called before."""
+        budget, row = self._budgets.get(name, nodes.NO_BUDGET), self._rows[name]
+        return {
+            holder: found
+            for holder, amounts in budget.reserved
+            if (found := {key: left for key, _ in amounts if (left := int(self.kept_for[holder][key][row]))})
+        }
+
     def _write(self, row: int, unused: Left) -> None:
         self._clear(row)
         for holder, amounts in unused.items():

@@ -29,6 +29,7 @@ class Columns:
         rows: Node name → row.
         names: Row → node name, empty for a free row.
         live: bool a row, whether it holds a node.
+        installed: Resource → int64 a row, what is there before kubelets keep their share (status.capacity).
         allocatable: Resource → int64 a row; a resource nobody offers has no column.
         requested: Resource → int64 a row, the sum over the node's pods.
         scored_cpu, scored_memory: int64 a row, the sums as the allocation score counts them (milli-CPU, bytes).
@@ -45,6 +46,7 @@ class Columns:
         self._free: list[int] = []
         self._rank: Int64 | None = None
         self.live: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)
+        self.installed: dict[str, Int64] = {}
         self.allocatable: dict[str, Int64] = {nodes.CPU: _zeros(0), nodes.MEMORY: _zeros(0), nodes.PODS: _zeros(0)}
         self.requested: dict[str, Int64] = {nodes.CPU: _zeros(0), nodes.MEMORY: _zeros(0)}
         self.scored_cpu = _zeros(0)
@@ -77,6 +79,7 @@ class Columns:
         self._free[:0] = range(grown - 1, self.capacity - 1, -1)
         self.names.extend([""] * (grown - self.capacity))
         self.live = _grown(self.live, grown)
+        self.installed = {name: _grown(column, grown) for name, column in self.installed.items()}
         self.allocatable = {name: _grown(column, grown) for name, column in self.allocatable.items()}
         self.requested = {name: _grown(column, grown) for name, column in self.requested.items()}
         self.scored_cpu = _grown(self.scored_cpu, grown)
@@ -102,20 +105,19 @@ class Columns:
         self.names[row] = ""
         self.live[row] = False
         self._free.append(row)
-        for column in (*self.allocatable.values(), *self.requested.values()):
+        for column in (*self.installed.values(), *self.allocatable.values(), *self.requested.values()):
             column[row] = 0
         self.scored_cpu[row] = self.scored_memory[row] = self.pods[row] = 0
         self._moved()
         return row
 
+    def set_installed(self, row: int, amounts: nodes.Amounts) -> None:
+        """Replace what the node has."""
+        self._write(self.installed, row, amounts)
+
     def set_allocatable(self, row: int, amounts: nodes.Amounts) -> None:
         """Replace what the node offers."""
-        for column in self.allocatable.values():
-            column[row] = 0
-        for name, amount in amounts:
-            if name not in self.allocatable:
-                self.allocatable[name] = _zeros(self.capacity)
-            self.allocatable[name][row] = amount
+        self._write(self.allocatable, row, amounts)
 
     def count(self, row: int, demand: pods.Demand, *, sign: int) -> None:
         """Add (`sign` 1) or take away (-1) what one pod holds on the node."""
@@ -141,6 +143,14 @@ class Columns:
         """The resource's column, or zeros where nobody offers or holds it."""
         column = table.get(name)
         return _zeros(self.capacity) if column is None else column
+
+    def _write(self, table: dict[str, Int64], row: int, amounts: nodes.Amounts) -> None:
+        for column in table.values():
+            column[row] = 0
+        for name, amount in amounts:
+            if name not in table:
+                table[name] = _zeros(self.capacity)
+            table[name][row] = amount
 
     def _moved(self) -> None:
         self.layout += 1

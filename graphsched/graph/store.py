@@ -298,6 +298,7 @@ class Store:
             self.topology.set_node(after.name, after.labels)
         self.columns.set_allocatable(row, after.allocatable)
         if before is None or before.budget != after.budget:
+            self.columns.set_installed(row, after.budget.capacity)
             self.budgets.set(row, after.name, after.budget)
         if before is None or before.gpus != after.gpus:
             self.devices.set(row, after.gpus)

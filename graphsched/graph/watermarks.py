@@ -11,6 +11,7 @@ same columns the same nodes are above, whatever rows they had.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -20,6 +21,7 @@ from graphsched.base.values import nodes
 from graphsched.graph import budgets, columns
 
 Mask = npt.NDArray[np.bool_]
+Int64 = npt.NDArray[np.int64]
 
 
 class Marks(msgspec.Struct, frozen=True, gc=False):
@@ -27,6 +29,29 @@ class Marks(msgspec.Struct, frozen=True, gc=False):
 
     high: float
     low: float
+
+    def side(self, percent: float) -> str:
+        """Where a node that is so full is: `above`, `below`, or `between` the marks, where it stays what it was."""
+        return "above" if percent >= self.high else "below" if percent < self.low else "between"
+
+
+class Filled(NamedTuple):
+    """How full nodes are of one resource, a row each: what pods request, what may be used, and the percentage."""
+
+    used: Int64
+    usable: Int64
+    percent: npt.NDArray[np.float64]
+
+
+def filled(there: columns.Columns, granted: budgets.Budgets, resource: str) -> Filled:
+    """How full the nodes are of the resource; 0 % where there is none of it."""
+    usable = there.column(there.allocatable, resource)
+    ceiling = granted.ceilings.get(resource)
+    if ceiling is not None:
+        usable = np.minimum(usable, ceiling)
+    used = there.pods if resource == nodes.PODS else there.column(there.requested, resource)
+    # A float is exact enough for a percentage, and a hundred times an amount need not fit 64 bits.
+    return Filled(used, usable, np.divide(100.0 * used, usable, out=np.zeros(len(used)), where=usable > 0))
 
 
 class Crossing(msgspec.Struct, frozen=True, gc=False):
@@ -67,13 +92,7 @@ class Watermarks:
         self._follow(there)
         found = []
         for resource, marks in self._marks.items():
-            usable = there.column(there.allocatable, resource)
-            ceiling = granted.ceilings.get(resource)
-            if ceiling is not None:
-                usable = np.minimum(usable, ceiling)
-            used = there.pods if resource == nodes.PODS else there.column(there.requested, resource)
-            # A float is exact enough for a percentage, and a hundred times an amount need not fit 64 bits.
-            percent = np.divide(100.0 * used, usable, out=np.zeros(len(used)), where=usable > 0)
+            used, usable, percent = filled(there, granted, resource)
             above = self._above[resource]
             up, down = ~above & (percent >= marks.high), above & (percent < marks.low)
             self._above[resource] = (above | up) & ~down

@@ -82,14 +82,28 @@ def _reserved(text: str) -> nodes.Reservations:
     if len(holders) > HOLDERS_MAX:
         raise errors.InputError(field, problem=f"has more than {HOLDERS_MAX} holders", remedy="name fewer")
     for holder in holders:
-        if _HOLDER.fullmatch(holder) is None:
-            raise errors.InputError(
-                field, problem=f'"{holder[:100]}" is no holder', remedy="a namespace, or namespace/workload"
-            )
-    return tuple((holder, _kept(amounts, f"{field}.{holder}")) for holder, amounts in sorted(holders.items()))
+        require_holder(holder, field)
+    return tuple((holder, kept(amounts, f"{field}.{holder}")) for holder, amounts in sorted(holders.items()))
 
 
-def _kept(resources: wire.Resources, field: str) -> nodes.Amounts:
+def require_holder(text: str, field: str) -> None:
+    """Raise where nobody can be called so.
+
+    Raises:
+        InputError: It is neither a namespace nor `namespace/workload`; its place is `field`.
+    """
+    if _HOLDER.fullmatch(text) is None:
+        raise errors.InputError(
+            field, problem=f'"{text[:100]}" is no holder', remedy="a namespace, or namespace/workload"
+        )
+
+
+def kept(resources: wire.Resources, field: str) -> nodes.Amounts:
+    """What is kept for somebody; a zero keeps nothing.
+
+    Raises:
+        InputError: A name is that of no resource, or a quantity is none, or negative; its place begins with `field`.
+    """
     for name in resources:
         if name != nodes.PODS and not requests.counted(name):
             raise errors.InputError(field, problem=f'"{name[:100]}" is no resource', remedy="e.g. cpu, memory, pods")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 
 from graphsched.explain import wording
@@ -14,7 +15,8 @@ def rows(found: stats.Stats, now: float) -> list[list[str]]:
         ["vertices", f"{sum(found.vertices.values()):,}", _listed(found.vertices)],
         ["edges", f"{sum(found.edges.values()):,}", _listed(found.edges)],
     ]
-    return [*told, *_shape(found.shape), *_links(found.links, now), *map(_level, found.levels)]
+    resources = map(_resource, found.resources)
+    return [*told, *_shape(found.shape), *_links(found.links, now), *map(_level, found.levels), *resources]
 
 
 def _shape(shape: stats.Shape) -> list[list[str]]:
@@ -52,6 +54,20 @@ def _level(level: stats.Level) -> list[str]:
     same = level.nodes_min == level.nodes_max
     size = wording.count(level.nodes_max, "node") if same else f"{level.nodes_min:,} to {level.nodes_max:,} nodes"
     return ["domains", f"{level.domains:,}", f"{level.label}: {size}{' each' if level.domains > 1 else ''}"]
+
+
+def _resource(amount: stats.Amount) -> list[str]:
+    """What is requested of what may be used, and what makes the difference to what there is."""
+    of = functools.partial(wording.amount, amount.resource)
+    share = f"{100 * amount.requested / amount.usable:.1f}%" if amount.usable else "–"
+    parts = [f"{of(amount.requested)} of {of(amount.allocatable)} offered"]
+    if amount.usable < amount.allocatable:
+        parts.append(f"{of(amount.usable)} of them under ceilings")
+    if amount.capacity > amount.allocatable:
+        parts.append(f"{of(amount.capacity)} installed")
+    if amount.reserved:
+        parts.append(f"{of(amount.reserved)} kept for their holders")
+    return ["requested", share, ", ".join(parts)]
 
 
 def _listed(counts: Mapping[str, int]) -> str:

@@ -16,7 +16,7 @@ import rustworkx
 
 from graphsched.base.values import keys, relations
 from graphsched.explain.atlas import maps, survey
-from graphsched.graph import adjacency, store
+from graphsched.graph import adjacency, store, watermarks
 
 HEALTHS: tuple[tuple[str, float], ...] = (
     ("perfect", 1.0),
@@ -84,6 +84,26 @@ class Level(msgspec.Struct, frozen=True):
     nodes_max: int
 
 
+class Amount(msgspec.Struct, frozen=True, kw_only=True):
+    """One resource over all nodes, in the unit of `nodes.Amounts`.
+
+    Attributes:
+        resource: Its name.
+        capacity: What there is.
+        allocatable: What kubelets offer of it.
+        usable: What operators leave of that: no more than each node's ceiling.
+        requested: What pods request; promised ones count.
+        reserved: What is kept for somebody and not used by them.
+    """
+
+    resource: str
+    capacity: int
+    allocatable: int
+    usable: int
+    requested: int
+    reserved: int
+
+
 class Stats(msgspec.Struct, frozen=True, kw_only=True):
     """All of it; `vertices` and `edges` by kind."""
 
@@ -94,6 +114,7 @@ class Stats(msgspec.Struct, frozen=True, kw_only=True):
     shape: Shape = Shape()
     links: Links = Links()
     levels: tuple[Level, ...] = ()
+    resources: tuple[Amount, ...] = ()
 
 
 def stats(graph: store.Store) -> Stats:
@@ -110,6 +131,7 @@ def stats(graph: store.Store) -> Stats:
         shape=_shape(survey.survey(graph, (maps.Layer.PHYSICAL,))),
         links=_links(graph),
         levels=_levels(graph),
+        resources=_resources(graph),
     )
 
 
@@ -184,6 +206,30 @@ def _levels(graph: store.Store) -> tuple[Level, ...]:
         label = keys.name_of(domain).partition("=")[0]
         sizes.setdefault(label, []).append(len(graph.topology.members(domain)))
     return tuple(_level(label, sizes[label]) for label in sorted(sizes, key=lambda label: (len(sizes[label]), label)))
+
+
+def _resources(graph: store.Store) -> tuple[Amount, ...]:
+    columns, granted = graph.columns, graph.view().budgets
+    found = []
+    for resource in sorted({*columns.installed, *columns.allocatable, *columns.requested}):
+        filled = watermarks.filled(columns, granted, resource)
+        kept = granted.kept.get(resource)
+        told = Amount(
+            resource=resource,
+            capacity=_sum(columns.column(columns.installed, resource)),
+            allocatable=_sum(columns.column(columns.allocatable, resource)),
+            usable=_sum(filled.usable),
+            requested=_sum(filled.used),
+            reserved=0 if kept is None else _sum(kept),
+        )
+        if told.capacity or told.allocatable or told.requested:
+            found.append(told)
+    return tuple(found)
+
+
+def _sum(column: watermarks.Int64) -> int:
+    """Exact, however much it is."""
+    return sum(column.tolist())
 
 
 def _level(label: str, sizes: Iterable[int]) -> Level:

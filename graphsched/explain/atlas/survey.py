@@ -6,22 +6,25 @@ label selectors match, and where other conditions narrow it further, its attribu
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from graphsched.base.values import groups, keys, labels, nodes, places, pods, policies, relations, selections
 from graphsched.explain import wording
 from graphsched.explain.atlas import maps
-from graphsched.graph import occupancy, store
+from graphsched.graph import budgets, occupancy, store, watermarks
 
 EVERY = tuple(maps.Layer)
 
 
-def survey(graph: store.Store, layers: Collection[maps.Layer] = EVERY) -> maps.Map:
-    """The map of these layers."""
+def survey(
+    graph: store.Store, layers: Collection[maps.Layer] = EVERY, marks: Mapping[str, watermarks.Marks] | None = None
+) -> maps.Map:
+    """The map of these layers; `marks` are the watermarks by resource, where anybody has set some."""
     draft = maps.Draft()
     makers = {
         maps.Layer.PHYSICAL: _physical,
-        maps.Layer.RESOURCES: _resources,
+        maps.Layer.RESOURCES: functools.partial(_resources, marks=marks or {}),
         maps.Layer.POLICY: _policy,
         maps.Layer.WORKLOADS: _workloads,
     }
@@ -103,16 +106,26 @@ def _taint(taint: nodes.Taint) -> str:
 # ── the resource layer ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _resources(graph: store.Store, draft: maps.Draft) -> None:
-    columns = graph.columns
+def _resources(graph: store.Store, draft: maps.Draft, *, marks: Mapping[str, watermarks.Marks]) -> None:
+    columns, granted = graph.columns, graph.view().budgets
+    filled = {resource: watermarks.filled(columns, granted, resource).percent for resource in sorted(marks)}
     for name, row in columns.rows.items():
         key = keys.node_key(name)
         node = graph.node(name)
-        had = {resource: int(column[row]) for resource, column in columns.allocatable.items() if column[row]}
-        taken = {resource: int(column[row]) for resource, column in columns.requested.items() if column[row]}
+        taken = _amounts(columns.requested, row)
         if columns.pods[row]:
             taken[nodes.PODS] = int(columns.pods[row])
-        draft.vertex(key, title(key), allocatable=had, requested=taken)
+        fullness = {resource: round(float(percent[row]), 1) for resource, percent in filled.items()}
+        draft.vertex(
+            key,
+            title(key),
+            capacity=_amounts(columns.installed, row),
+            allocatable=_amounts(columns.allocatable, row),
+            requested=taken,
+            **({} if node is None else _granted(node.budget, granted.unused(name))),
+            fullness=fullness,
+            watermarks={resource: marks[resource].side(float(filled[resource][row])) for resource in fullness},
+        )
         for index in range(node.gpus if node is not None else 0):
             device = f"device/{name}/gpu-{index}"
             used = occupancy.GPU_MILLI - int(graph.devices.free[index, row])
@@ -125,6 +138,20 @@ def _resources(graph: store.Store, draft: maps.Draft) -> None:
     for edge, tie in graph.topology.ties.items():
         if isinstance(tie, relations.Contains):
             draft.edge(edge.source, edge.target, maps.Relation.CONTAINS, by=tie.by)
+
+
+def _amounts(table: Mapping[str, watermarks.Int64], row: int) -> dict[str, int]:
+    """What the columns hold of a node, by resource in the order of the names, without zeros."""
+    return {resource: int(table[resource][row]) for resource in sorted(table) if table[resource][row]}
+
+
+def _granted(budget: nodes.Budget, left: budgets.Left) -> dict[str, object]:
+    """The limits of a node: its ceilings, what it keeps for whom, and what is left of that."""
+    return {
+        "ceilings": dict(budget.ceilings),
+        "reserved": {holder: dict(amounts) for holder, amounts in budget.reserved},
+        "reserved_left": left,
+    }
 
 
 # ── the policy layer ───────────────────────────────────────────────────────────────────────────────────────────────

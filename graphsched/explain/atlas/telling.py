@@ -52,12 +52,13 @@ def attributes(known: Mapping[str, object]) -> list[str]:
 
 
 def share(known: Mapping[str, object]) -> float | None:
-    """The greatest share in use of CPU, memory and pods of a vertex of the resource layer; None for any other."""
+    """The greatest share in use of what may be used of a vertex of the resource layer; None for any other."""
     had, taken = known.get("allocatable"), known.get("requested")
     if not isinstance(had, Mapping):
         return None
-    used = taken if isinstance(taken, Mapping) else {}
-    shares = [used.get(name, 0) / had[name] for name in had if had[name]]
+    used, most = (each if isinstance(each, Mapping) else {} for each in (taken, known.get("ceilings")))
+    usable = {name: min(had[name], most.get(name, had[name])) for name in had}
+    shares = [used.get(name, 0) / usable[name] for name in had if usable[name]]
     return max(shares, default=0.0)
 
 
@@ -70,6 +71,35 @@ def used(known: Mapping[str, object]) -> str:
     first = [name for name in (nodes.CPU, nodes.MEMORY) if name in had]
     others = [name for name in had if name not in first and used_of.get(name)]
     return ", ".join(_of(name, used_of.get(name, 0), had[name]) for name in (*first, *others))
+
+
+def limits(known: Mapping[str, object]) -> list[str]:
+    """What an operator grants of a vertex of the resource layer, in words: a part for each limit there is.
+
+    `at most 3 CPUs`, `keeps 2 CPUs for team-a, 500m CPU unused`, `above the watermark of cpu (92.5 %)`.
+    """
+    ceilings, reserved, left = (
+        each if isinstance(each, Mapping) else {}
+        for each in (known.get("ceilings"), known.get("reserved"), known.get("reserved_left"))
+    )
+    parts = [f"at most {_amounts(ceilings)}"] if ceilings else []
+    for holder, amounts in reserved.items():
+        unused = left.get(holder)
+        parts.append(
+            f"keeps {_amounts(amounts)} for {holder}" + (f", {_amounts(unused)} unused" if unused else ", all used")
+        )
+    marks, fullness = known.get("watermarks"), known.get("fullness")
+    if isinstance(marks, Mapping) and isinstance(fullness, Mapping):
+        parts += [
+            f"above the watermark of {resource} ({fullness[resource]:g} %)"
+            for resource, side in marks.items()
+            if side == "above"
+        ]
+    return parts
+
+
+def _amounts(amounts: Mapping[str, int]) -> str:
+    return wording.both([wording.amount(resource, amount) for resource, amount in amounts.items()])
 
 
 def _of(resource: str, taken: int, had: int) -> str:
@@ -89,8 +119,10 @@ def _number(known: Mapping[str, object], name: str) -> float | None:
 
 def _value(name: str, value: object) -> str:
     if isinstance(value, Mapping):
-        if name in {"allocatable", "requested", "requests", "amounts"}:
+        if name in {"capacity", "allocatable", "requested", "requests", "amounts", "available", "ceilings"}:
             return ", ".join(wording.amount(resource, amount) for resource, amount in value.items())
+        if name in {"reserved", "reserved_left"}:
+            return "; ".join(f"{holder}: {_value('amounts', amounts)}" for holder, amounts in value.items())
         return ", ".join(f"{key}={each}" for key, each in value.items())
     if isinstance(value, list | tuple):
         return ", ".join(map(str, value))

@@ -79,6 +79,7 @@ def _about(vertex: maps.Vertex, others: Sequence[str]) -> str:
     )
     if used := telling.used(known):
         parts.append(used)
+    parts += telling.limits(known)
     if known.get("cordoned"):
         parts.append("cordoned")
     if vertex.kind == "rule":

@@ -7,7 +7,7 @@ label selectors match, and where other conditions narrow it further, its attribu
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from graphsched.base.values import groups, keys, labels, nodes, places, pods, policies, relations, selections
 from graphsched.explain import wording
@@ -22,7 +22,7 @@ def survey(
 ) -> maps.Map:
     """The map of these layers; `marks` are the watermarks by resource, where anybody has set some."""
     draft = maps.Draft()
-    makers = {
+    makers: dict[maps.Layer, Callable[[store.Store, maps.Draft], None]] = {
         maps.Layer.PHYSICAL: _physical,
         maps.Layer.RESOURCES: functools.partial(_resources, marks=marks or {}),
         maps.Layer.POLICY: _policy,

@@ -5,6 +5,7 @@ graph: `digraph ID { stmt* }`; stmt: `ID ATTRS? ;` or `ID -> ID ATTRS? ;`; ATTRS
 
 from __future__ import annotations
 
+import collections
 import re
 
 _TOKEN = re.compile(r'\s*(?:("(?:[^"\\]|\\.)*")|([A-Za-z_][A-Za-z_0-9]*)|(->|[{}\[\]=,;]))', re.DOTALL)
@@ -29,7 +30,7 @@ def parse(text: str) -> tuple[dict[str, Attributes], list[tuple[str, str, Attrib
         quoted = tokens[0].startswith('"')
         first = _name(tokens)
         if tokens[0] == "->":
-            tokens.pop(0)
+            tokens.popleft()
             second = _name(tokens)
             edges.append((first, second, _attributes(tokens)))
         elif quoted or first not in _DEFAULTS:
@@ -38,33 +39,34 @@ def parse(text: str) -> tuple[dict[str, Attributes], list[tuple[str, str, Attrib
             _attributes(tokens)
         _expect(tokens, ";")
     _expect(tokens, "}")
-    if tokens != ["end"]:
+    if list(tokens) != ["end"]:
         message = f"something follows the graph: {tokens[0]}"
         raise ValueError(message)
     return vertices, edges
 
 
-def _tokens(text: str) -> list[str]:
-    found, place = [], 0
-    while text[place:].strip():
+def _tokens(text: str) -> collections.deque[str]:
+    found, place, end = collections.deque[str](), 0, len(text.rstrip())
+    while place < end:
         match = _TOKEN.match(text, place)
         if match is None:
             message = f"no token at {text[place : place + 30]!r}"
             raise ValueError(message)
         found.append(next(group for group in match.groups() if group is not None))
         place = match.end()
-    return [*found, "end"]
+    found.append("end")
+    return found
 
 
-def _expect(tokens: list[str], wanted: str) -> None:
-    found = tokens.pop(0)
+def _expect(tokens: collections.deque[str], wanted: str) -> None:
+    found = tokens.popleft()
     if found != wanted:
         message = f"{found} where {wanted} should be"
         raise ValueError(message)
 
 
-def _name(tokens: list[str]) -> str:
-    found = tokens.pop(0)
+def _name(tokens: collections.deque[str]) -> str:
+    found = tokens.popleft()
     if found.startswith('"'):
         return re.sub(r"\\(.)", lambda each: "\n" if each[1] == "n" else each[1], found[1:-1])
     if not found.isidentifier():
@@ -73,14 +75,14 @@ def _name(tokens: list[str]) -> str:
     return found
 
 
-def _attributes(tokens: list[str]) -> Attributes:
+def _attributes(tokens: collections.deque[str]) -> Attributes:
     found: Attributes = {}
     if tokens[0] != "[":
         return found
-    tokens.pop(0)
+    tokens.popleft()
     while True:
         name = _name(tokens)
         _expect(tokens, "=")
         found[name] = _name(tokens)
-        if tokens.pop(0) == "]":
+        if tokens.popleft() == "]":
             return found

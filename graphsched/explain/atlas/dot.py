@@ -32,6 +32,9 @@ _EDGES = {
 _HURT = 0.8
 """A link below this health is drawn in red."""
 
+TOOLTIP_MAX = 2_000
+"""Characters; ten thousand nodes with every label that clouds give them would be a hundred megabytes."""
+
 
 def text(drawn: maps.Map) -> str:
     """The document, ending with a newline."""
@@ -43,7 +46,7 @@ def text(drawn: maps.Map) -> str:
     ]
     for vertex in drawn.vertices:
         shape = _SHAPES.get(vertex.kind, "box")
-        told = "\n".join([vertex.key, *telling.attributes(vertex.attributes)])
+        told = _shortened("\n".join([vertex.key, *telling.attributes(vertex.attributes)]))
         lines.append(f"  {_quoted(vertex.key)} [{_listed({'label': vertex.name, 'shape': shape, 'tooltip': told})}];")
     for edge in drawn.edges:
         style = {"label": telling.edge(edge), **_EDGES[edge.kind]}
@@ -51,6 +54,11 @@ def text(drawn: maps.Map) -> str:
             style["color"] = "red"
         lines.append(f"  {_quoted(edge.source)} -> {_quoted(edge.target)} [{_listed(style)}];")
     return "\n".join([*lines, "}"]) + "\n"
+
+
+def _shortened(words: str) -> str:
+    """What a tooltip can show; everything is in the JSON."""
+    return words if len(words) <= TOOLTIP_MAX else f"{words[: TOOLTIP_MAX - 1]}…"
 
 
 def _listed(attributes: dict[str, str]) -> str:

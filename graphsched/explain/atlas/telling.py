@@ -51,6 +51,11 @@ def attributes(known: Mapping[str, object]) -> list[str]:
     return [f"{name}: {_value(name, value)}" for name, value in known.items()]
 
 
+def printable(words: str) -> str:
+    """Words that stay on their line of a terminal, and move nothing else there, whatever somebody called something."""
+    return words if words.isprintable() else "".join(each if each.isprintable() else "�" for each in words)
+
+
 def share(known: Mapping[str, object]) -> float | None:
     """The greatest share in use of what may be used of a vertex of the resource layer; None for any other."""
     had, taken = known.get("allocatable"), known.get("requested")

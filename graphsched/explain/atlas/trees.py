@@ -50,7 +50,8 @@ def rows(shown: maps.Map) -> list[Row]:
         twin = back is not None and back.attributes == edge.attributes
         if not twin or edge.source <= edge.target:
             kind = f"{edge.kind} ↔" if twin else f"{edge.kind} →"
-            found.append(Row(naming.short(edge.source), naming.short(edge.target), kind, telling.edge(edge)))
+            source, target = (telling.printable(naming.short(end)) for end in (edge.source, edge.target))
+            found.append(Row(source, target, kind, telling.edge(edge)))
     return found
 
 
@@ -65,7 +66,7 @@ def _tree(
     for number, vertex in enumerate(level):
         last = number == len(level) - 1
         branch = "" if top else ("└─ " if last else "├─ ")
-        yield f"{margin}{branch}{vertex.name}{_about(vertex, others.get(vertex.key, ()))}"
+        yield f"{margin}{branch}{telling.printable(f'{vertex.name}{_about(vertex, others.get(vertex.key, ()))}')}"
         deeper = margin if top else margin + ("   " if last else "│  ")
         yield from _tree(inside.get(vertex.key, ()), inside, others, deeper, top=False)
 

@@ -7,7 +7,10 @@ into a light or a dark palette.
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterable
+
+_UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def number(value: float) -> str:
@@ -29,12 +32,12 @@ def element(tag: str, content: str | Iterable[str] = "", **attributes: object) -
 
 def text(x: float, y: float, words: str, *, anchor: str = "start", class_: str = "") -> str:
     """Words at a place."""
-    return element("text", html.escape(words), x=x, y=y, text_anchor=anchor, class_=class_ or None)
+    return element("text", _escaped(words), x=x, y=y, text_anchor=anchor, class_=class_ or None)
 
 
 def title(words: str) -> str:
     """What a reader sees on pointing at the element this is the first child of."""
-    return element("title", html.escape(words))
+    return element("title", _escaped(words))
 
 
 def picture(width: float, height: float, content: Iterable[str], *, label: str, size: bool = False) -> str:
@@ -55,4 +58,9 @@ def picture(width: float, height: float, content: Iterable[str], *, label: str, 
 
 
 def _attribute(value: object) -> str:
-    return number(value) if isinstance(value, float) else html.escape(str(value))
+    return number(value) if isinstance(value, float) else _escaped(str(value))
+
+
+def _escaped(words: str) -> str:
+    """Words as markup; what XML has no way to write at all becomes a mark in its place."""
+    return html.escape(_UNWRITABLE.sub("\N{REPLACEMENT CHARACTER}", words))

@@ -142,7 +142,7 @@ class Comparer:
             if not suspects:
                 break
             await asyncio.sleep(LOOK_S)
-            sights = await self.look(source, suspects)
+            sights = await self.look(source, suspects, doubtful=True)
             unsure = await self._sentence(source, sights, wrong)
             if look:
                 # Whoever was here before under another UID is somebody else.
@@ -151,15 +151,18 @@ class Comparer:
         wrong.update(suspects)
         return [(self._difference(source, key, sight), sight) for key, sight in wrong.items()]
 
-    async def look(self, source: Source, wanted: Collection[keys.VertexKey]) -> dict[keys.VertexKey, Sight]:
-        """Read these objects; those that can not be read are left out.
+    async def look(
+        self, source: Source, wanted: Collection[keys.VertexKey], *, doubtful: bool = False
+    ) -> dict[keys.VertexKey, Sight]:
+        """Read these objects; those that can not be read are left out, and where only what is `doubtful` is of interest
+        most of those that the graph has right by now.
 
         Raises:
             ClusterError: The API server did not answer.
         """
         if len(wanted) > SINGLY_MAX:
             found: dict[keys.VertexKey, Sight] = {}
-            unreadable: set[keys.VertexKey] = set()
+            passed: set[keys.VertexKey] = set()
             at = ""
             async for page, slices in self._pages(source.path, _query(source)):
                 at = page.metadata.resource_version
@@ -168,11 +171,11 @@ class Comparer:
                         key, sight = _read(source, raw, at)
                         if key is None or key not in wanted:
                             continue
-                        if sight is None:
-                            unreadable.add(key)
+                        if sight is None or (doubtful and self._verdict(source, key, sight) is Verdict.FINE):
+                            passed.add(key)
                         else:
                             found[key] = sight
-            return {key: found.get(key, Sight(at)) for key in wanted if key not in unreadable}
+            return {key: found.get(key, Sight(at)) for key in wanted if key not in passed}
         read = {key: await self._look_at(source, key) for key in wanted}
         return {key: sight for key, sight in read.items() if sight is not None}
 
@@ -205,9 +208,12 @@ class Comparer:
     def _suspect(
         self, source: Source, key: keys.VertexKey, sight: Sight, suspects: dict[keys.VertexKey, Sight]
     ) -> None:
-        verdict = judge(sight, self._held(source, key), source.known(key), source.version)
-        if verdict is not Verdict.FINE and len(suspects) < SUSPECTS_MAX:
-            suspects[key] = sight
+        if self._verdict(source, key, sight) is not Verdict.FINE and len(suspects) < SUSPECTS_MAX:
+            # What it looked like is not asked for again: it will be read anew, and there may be thousands.
+            suspects[key] = Sight(sight.at, sight.uid, sight.version)
+
+    def _verdict(self, source: Source, key: keys.VertexKey, sight: Sight) -> Verdict:
+        return judge(sight, self._held(source, key), source.known(key), source.version)
 
     async def _sentence(
         self, source: Source, sights: Mapping[keys.VertexKey, Sight], wrong: dict[keys.VertexKey, Sight]
@@ -218,7 +224,7 @@ class Comparer:
         while waiting:
             if in_step(self._store, source):
                 for key, sight in list(waiting.items()):
-                    verdict = judge(sight, self._held(source, key), source.known(key), source.version)
+                    verdict = self._verdict(source, key, sight)
                     if verdict is Verdict.EARLY:
                         continue
                     del waiting[key]

@@ -18,16 +18,16 @@ from collections.abc import Awaitable, Callable
 
 import aiohttp
 
-from graphsched.base.kube import credentials, policies as kube_policies
+import graphsched
+from graphsched.base.kube import client as clients, credentials, policies as kube_policies
 
 _log = logging.getLogger(__name__)
 
 WATCH_S = 600
 """How long the server is to hold a watch; whole seconds, as it reads no others."""
-STALL_S = 150.0
-"""The API server sends a bookmark about once a minute; a watch that is silent for longer is opened anew."""
 CONNECT_S = 10.0
-REQUEST_S = 30.0
+USER_AGENT = f"graphsched/{graphsched.__version__} kopf"
+"""What the API server's logs call it, so that its requests are told from those of the scheduler itself."""
 
 Tell = Callable[[str | None, typing.Any], Awaitable[None]]
 Access = Callable[[credentials.Access | None], Awaitable[credentials.Access]]
@@ -37,9 +37,11 @@ Access = Callable[[credentials.Access | None], Awaitable[credentials.Access]]
 class Operator:
     """kopf in a thread. `start` it on the loop that is told; `stop` waits for its end."""
 
-    def __init__(self, access: Access, tell: Tell) -> None:
+    def __init__(self, access: Access, tell: Tell, *, patience: clients.Patience) -> None:
+        """Prepare; it waits for answers and for the next word of a watch as long as all others do."""
         self._access = access
         self._tell = tell
+        self._patience = patience
         self._ending = threading.Event()
         self._thread: threading.Thread | None = None
         self._held: credentials.Access | None = None
@@ -79,6 +81,9 @@ class Operator:
         import kopf
 
         logging.getLogger("kopf").setLevel(logging.WARNING)
+        for module in ("running", "orchestration"):
+            # That it is not in the main thread, and why it ended, with the whole way there: said below in one line.
+            logging.getLogger(f"kopf._core.reactor.{module}").setLevel(logging.CRITICAL)
         registry, settings = kopf.OperatorRegistry(), kopf.OperatorSettings()
         settings.peering.standalone = True
         settings.posting.enabled = False
@@ -87,13 +92,14 @@ class Operator:
         settings.process.ultimate_exiting_timeout = None
         settings.watching.server_timeout = WATCH_S
         settings.watching.connect_timeout = CONNECT_S
-        settings.watching.inactivity_timeout = STALL_S
-        settings.networking.request_timeout = REQUEST_S
+        settings.watching.inactivity_timeout = self._patience.stall_s
+        settings.networking.request_timeout = self._patience.request_s
 
         async def login(**_: typing.Any) -> kopf.AiohttpSession:
             access = self._held = await _across(home, self._access(self._held))
             connector = aiohttp.TCPConnector(ssl=access.tls)
-            session = aiohttp.ClientSession(connector=connector, headers=access.headers, proxy=access.proxy)
+            headers = {**access.headers, "User-Agent": USER_AGENT}
+            session = aiohttp.ClientSession(connector=connector, headers=headers, proxy=access.proxy)
             return kopf.AiohttpSession(server=access.server, aiohttp_session=session)
 
         async def told(event: typing.Any, **_: typing.Any) -> None:
@@ -101,7 +107,14 @@ class Operator:
 
         kopf.on.login(registry=registry)(login)
         kopf.on.event(kube_policies.GROUP, "v1alpha1", "graphpolicies", registry=registry)(told)
-        await kopf.operator(registry=registry, settings=settings, clusterwide=True, standalone=True, stop_flag=ending)
+        try:
+            await kopf.operator(
+                registry=registry, settings=settings, clusterwide=True, standalone=True, stop_flag=ending
+            )
+        finally:
+            # Something else may have ended it, and then a thread of this loop still waits for the flag: the loop would
+            # never close, and what never ended is never begun anew.
+            ending.set()
 
 
 Result = typing.TypeVar("Result")

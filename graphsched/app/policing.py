@@ -30,7 +30,6 @@ from graphsched.sources import policies as feeds
 _log = logging.getLogger(__name__)
 
 LOOK_S = 30.0
-"""How often everything is listed, and how often an absent definition is looked for."""
 RETRY_S = 1.0
 REPORT_S = 1.0
 """How often statuses are compared with how the rules stand."""
@@ -43,6 +42,7 @@ class Policing:
     Attributes:
         synced: Set once it is known which policies there are, or that none are followed.
         feed: What is known of them.
+        look_s: How often everything is listed, and how often an absent definition is looked for.
     """
 
     def __init__(
@@ -71,6 +71,7 @@ class Policing:
         """
         self.synced = asyncio.Event()
         self.feed = feed
+        self.look_s = LOOK_S
         self._client = client
         self._follower = follower
         self._store = store
@@ -80,6 +81,12 @@ class Policing:
         self._clock = clock
         self._said = ""
         self._hurry = asyncio.Event()
+
+    def trouble(self) -> str:
+        """Why nothing is to be decided yet; empty when it is known which policies there are."""
+        if self.synced.is_set():
+            return ""
+        return f"GraphPolicies are not known yet{f': {self._said}' if self._said else ''}"
 
     def works(self) -> dict[str, Coroutine[typing.Any, typing.Any, object]]:
         """Name → work that goes on as long as the program."""
@@ -94,7 +101,7 @@ class Policing:
         try:
             while True:
                 await self._look()
-                await tasks.pause(LOOK_S if self.synced.is_set() else RETRY_S, until=self._hurry)
+                await tasks.pause(self.look_s if self.synced.is_set() else RETRY_S, until=self._hurry)
                 self._hurry.clear()
         finally:
             await self._follower.stop(deadline_s=STOP_S)
@@ -110,7 +117,11 @@ class Policing:
             await self._client.get(f"/apis/{kube_policies.API_VERSION}")
             manifests, version = await self._listed()
         except errors.ForbiddenError as error:
-            await self._none(f"rules of GraphPolicies are not followed, as the right is missing: {error}")
+            if self.feed.known:
+                # A right may be gone for a moment, as in an upgrade; to drop a denial then would be to bind wrongly.
+                self._say(f"GraphPolicies may not be read any more, and the rules that they had stay in force: {error}")
+            else:
+                await self._none(f"rules of GraphPolicies are not followed, as the right is missing: {error}")
             return
         except errors.ClusterError as error:
             if error.absent:
@@ -211,7 +222,7 @@ def make(making: modes.Making, client: clients.Client, *, leading: Callable[[], 
     made = Policing(
         client,
         feed,
-        operator.Operator(access, feed.told),
+        operator.Operator(access, feed.told, patience=client.patience),
         making.store,
         notes,
         required=settings.policies.enabled == "always",

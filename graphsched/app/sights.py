@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from graphsched.app import auditing, dumping, intake, leadership, loop as loops, parking
+from graphsched.app import auditing, dumping, intake, leadership, loop as loops, parking, policing
 from graphsched.base.kit import clock as clocks
 from graphsched.base.values import keys
 from graphsched.decision import cycle
@@ -39,6 +39,7 @@ class Sights:
         *,
         clock: clocks.Clock,
         elector: leadership.Elector | None = None,
+        policies: policing.Policing | None = None,
     ) -> None:
         self._parts = parts
         self._loop = loop
@@ -47,6 +48,7 @@ class Sights:
         self._auditor = auditor
         self._clock = clock
         self._elector = elector
+        self._policies = policies
         self.stopping = False
         """Set when the program is told to end: it is not ready any more."""
 
@@ -59,6 +61,7 @@ class Sights:
                 health.Check("shutdown", lambda: "the program is ending" if self.stopping else ""),
                 health.Check("audit", lambda: "", note=self._audited),
                 *(health.Check(f"watch/{source.state.source}", _Following(source)) for source in self._sources),
+                *([] if self._policies is None else [health.Check("policies", self._policies.trouble)]),
             ]
         )
 

@@ -190,7 +190,7 @@ def build(settings: configuration.Settings, api: clients.Client, *, clock: clock
         at_rest=checkup.look if settings.log.level == "debug" else lambda _: None,
     )
     auditor = _auditor(settings, api, parts, loop, reflectors, checkup, surveyor, clock=clock, rng=rng)
-    shown = _shown(parts, loop, decider, reflectors, auditor, clock=clock, elector=elector)
+    shown = _shown(parts, loop, decider, reflectors, auditor, clock=clock, elector=elector, ruling=ruling)
     return Program(
         loop=loop,
         parts=parts,
@@ -213,10 +213,11 @@ def _shown(
     *,
     clock: clocks.Clock,
     elector: leadership.Elector | None,
+    ruling: policing.Policing | None,
 ) -> sights.Sights:
     """What shows how things stand, also to whoever scrapes the metrics."""
     followed = [each.progress for each in reflectors]
-    shown = sights.Sights(parts, loop, decider, followed, auditor, clock=clock, elector=elector)
+    shown = sights.Sights(parts, loop, decider, followed, auditor, clock=clock, elector=elector, policies=ruling)
     parts.meters.refresh_with(shown.refresh)
     return shown
 

@@ -5,10 +5,11 @@ import typing
 
 import pytest
 
-from graphsched.app import policing
+from graphsched.app import policing, settings
 from graphsched.base.values import errors
 from graphsched.graph import store as stores
 from graphsched.sources import inbox as inboxes, policies as feeds
+from tests.app import live
 from tests.fakes import virtual
 
 GONE = errors.NotFoundError("GET /apis/graphsched.io/v1alpha1: 404 the server could not find it", status=404)
@@ -32,6 +33,9 @@ class Idle:
     """kopf, not running."""
 
     alive = False
+
+    def start(self) -> None:
+        """Nothing runs."""
 
     async def stop(self, *, deadline_s: float) -> None:
         """Nothing runs."""
@@ -60,3 +64,65 @@ async def test_deciding_begins_once_it_is_known_that_there_are_no_policies(
     following.cancel()
 
     assert known == followed.synced.is_set()
+    assert known == (not followed.trouble()), "what /readyz says of it"
+
+
+POLICY = (
+    b'{"metadata": {"resourceVersion": "7"}, "items": [{"metadata": {"name": "stop", "uid": "u", '
+    b'"resourceVersion": "5"}, "spec": {"rules": [{"name": "all", "action": "deny"}]}}]}'
+)
+
+
+class Forbidding:
+    """A client that is answered at first, and then refused."""
+
+    def __init__(self) -> None:
+        self.forbids = False
+
+    async def get(self, path: str) -> bytes:
+        """The group."""
+        return b"{}"
+
+    async def page(self, path: str, query: object) -> bytes:
+        """The list."""
+        if self.forbids:
+            raise FORBIDDEN
+        return POLICY
+
+
+@virtual.timed
+async def test_rules_stay_in_force_when_the_right_to_read_them_goes_away(caplog: pytest.LogCaptureFixture) -> None:
+    """A denial must not be dropped because somebody took a right away, or the API server has not loaded it yet."""
+    client, inbox = Forbidding(), inboxes.Inbox()
+    followed = policing.Policing(
+        typing.cast("typing.Any", client),
+        feeds.Feed(inbox),
+        typing.cast("typing.Any", Idle()),
+        stores.Store(),
+        None,
+        required=False,
+        leading=lambda: True,
+        clock=virtual.LoopClock(),
+    )
+    following = asyncio.create_task(followed.run())
+    await asyncio.sleep(policing.RETRY_S / 2)
+    client.forbids = True
+    await asyncio.sleep(3 * followed.look_s)
+    following.cancel()
+
+    assert {"stop"} == followed.feed.known.keys()
+    assert 1 == len(inbox), "the rules were set, and nothing was removed"
+    assert 1 == caplog.text.count("the rules that they had stay in force")
+
+
+@virtual.timed
+async def test_readiness_names_the_policies_that_are_waited_for() -> None:
+    """Nothing is decided without them where the settings say so, and `/readyz` does not claim otherwise."""
+    required = settings.PolicySettings(enabled="always")
+    async with live.scheduler(started=False, policies=required) as running:
+        await running.quiet()
+        report = running.program.sights.health().report("readyz")
+
+        assert not report.ok
+        assert "[-]policies failed: GraphPolicies are not known yet: waiting for the definition" in report.text()
+        assert not running.program.loop.started

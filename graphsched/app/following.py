@@ -2,7 +2,8 @@
 
 Comes in: a scheduler's address. Goes out: questions to one of its pages, and their answers to a copy (see
 `graph/followers.py`), which checks and applies them. Invariant: whatever is answered, the copy is some generation of
-the graph, whole; a follower that has lost its place begins again.
+the graph, whole; a follower that has lost its place begins again. Each question says why the answer before was of no
+use, so that the scheduler can count it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ WAIT_S = 20
 _SLACK_S = 20.0
 """For the answer itself, beyond what it waited: a whole graph has some MiB."""
 _NO_LONGER_KEPT = 410
+EXPIRED = "expired"
+"""Why a copy begins again that was told to; other reasons are `followers.Refusal`."""
 
 
 class Step(enum.StrEnum):
@@ -56,12 +59,15 @@ class Following(typing.Generic[Held]):
         self._server = server
         self._page = page
         self._wait_s = wait_s
+        self._because = ""
+        """What the next question says of the last answer; empty when it was applied."""
 
     def path(self) -> str:
         """The next question."""
+        because = f"&because={self._because}" if self._because else ""
         if self.copy.lost:
-            return f"{self._page}?follow"
-        return f"{self._page}?after={self.copy.generation}&epoch={self.copy.epoch}&wait={self._wait_s}"
+            return f"{self._page}?follow{because}"
+        return f"{self._page}?after={self.copy.generation}&epoch={self.copy.epoch}&wait={self._wait_s}{because}"
 
     def step(self) -> Step:
         """Ask once, and wait for the answer.
@@ -80,20 +86,20 @@ class Following(typing.Generic[Held]):
             )
         except asking.TooLongError as error:
             self.copy.refused[followers.Refusal.OVERSIZED] += 1
-            self.problem = str(error)
+            self.problem, self._because = str(error), followers.Refusal.OVERSIZED
             return Step.REFUSED
         except errors.ClusterError as error:
             if error.status != _NO_LONGER_KEPT:
                 raise
             self.copy.lost = True
-            self.problem = str(error)
+            self.problem, self._because = str(error), EXPIRED
             return Step.LOST
         if not data and not begins:
-            self.problem = ""
+            self.problem = self._because = ""
             return Step.UNCHANGED
         taken = self.copy.take(data)
         if isinstance(taken, followers.NotTaken):
-            self.problem = f"{taken.reason}: {taken.detail}"
+            self.problem, self._because = f"{taken.reason}: {taken.detail}", taken.reason
             return Step.REFUSED
-        self.problem = ""
+        self.problem = self._because = ""
         return Step.BEGUN if taken.whole else Step.CHANGED

@@ -81,14 +81,18 @@ class Feeding:
         self._stopping = stopping
         self._asking = 0
 
-    async def whole(self) -> Graph:
-        """The whole graph, for a follower to begin with."""
+    async def whole(self, query: Mapping[str, str]) -> Graph:
+        """The whole graph, for a follower to begin with; it may say why it does, see `app/following.py`."""
+        because = query.get("because", "")
+        self._meters.refused(because)
         graph = await self._feed.whole()
         self._meters.told("whole", len(graph.data))
+        self._meters.resynced(because)
         return graph
 
     async def answer(self, query: Mapping[str, str]) -> Graph | Refusal:
         """What happened since the generation that the follower names."""
+        self._meters.refused(query.get("because", ""))
         question = _question(query)
         if isinstance(question, str):
             self._meters.told("malformed")

@@ -305,15 +305,16 @@ class Server:
             return closed
         if "after" in request.query:
             return await _fed(request, self._feeding)
-        follows = "follow" in request.query
-        return await self._given(request, self._feeding.whole if follows else self._sights.graph)
+        if "follow" in request.query:
+            return await self._given(request, lambda: self._feeding.whole(request.query))
+        return await self._given(request, self._sights.graph)
 
     async def _affinity(self, request: web.Request) -> web.StreamResponse:
         if closed := self._closed(request):
             return closed
         if "after" in request.query:
             return await _fed(request, self._affinity_feeding)
-        return await self._given(request, self._affinity_feeding.whole)
+        return await self._given(request, lambda: self._affinity_feeding.whole(request.query))
 
     async def _given(self, request: web.Request, whole: Callable[[], Awaitable[feeds.Graph]]) -> web.StreamResponse:
         """Hand out something large, to one caller at a time."""

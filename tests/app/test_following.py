@@ -81,6 +81,10 @@ class Served:
         value = self.meters.registry.get_sample_value("graphsched_feed_answers_total", {"answer": answer})
         return int(value or 0)
 
+    def counted(self, metric: str, **labels: str) -> float:
+        """The value of a series."""
+        return self.meters.registry.get_sample_value(f"graphsched_feed_{metric}_total", labels) or 0.0
+
     def run(self, use: Callable[[str], Awaitable[None]]) -> None:
         """Let `use` talk to the server at the address it is given."""
         asyncio.run(self._run(use))
@@ -205,6 +209,77 @@ def test_an_answer_that_is_too_long_is_refused_and_counted() -> None:
         assert follows.copy.store.content() == ({}, {})
 
     served.run(use)
+
+
+class Damaged(still.StillFeed):
+    """A graph that is cut off on its way, some times."""
+
+    def __init__(self, good: feeds.Feed, *, times: int) -> None:
+        self._good = good
+        self._left = times
+
+    async def whole(self) -> feeds.Graph:
+        """The graph, or the beginning of it."""
+        return self._cut(await self._good.whole())
+
+    async def since(self, generation: int, epoch: int, *, wait_s: float, stopping: asyncio.Event) -> feeds.Graph | str:
+        """What happened since, or the beginning of it."""
+        found = await self._good.since(generation, epoch, wait_s=wait_s, stopping=stopping)
+        return found if isinstance(found, str) else self._cut(found)
+
+    def _cut(self, graph: feeds.Graph) -> feeds.Graph:
+        self._left -= 1
+        return graph if self._left < 0 else feeds.Graph(graph.generation, graph.data[:-1])
+
+
+def test_the_scheduler_counts_what_its_followers_refuse() -> None:
+    """They say so with their next question: of whole graphs, and of what happened since."""
+    served = Served()
+    served.store.apply(delta.Patch().set_vertex(nodes.Node("n1")))
+    good = served.feed.now
+
+    async def use(url: str) -> None:
+        follows = follower_of(url)
+
+        async def step() -> following.Step:
+            return await asyncio.to_thread(follows.step)
+
+        served.feed.now = Damaged(good, times=2)
+        assert [following.Step.REFUSED] * 2 == [await step(), await step()]
+        assert following.Step.BEGUN is await step()
+        assert 2 == served.counted("refused", reason="truncated")
+        assert 1 == served.counted("resyncs", reason="start"), "when nothing had been refused yet"
+        assert 2 == served.counted("resyncs", reason="truncated")
+
+        served.store.apply(delta.Patch().set_vertex(nodes.Node("n2")))
+        served.feed.now = Damaged(good, times=1)
+        assert [following.Step.REFUSED, following.Step.CHANGED] == [await step(), await step()]
+        assert 3 == served.counted("refused", reason="truncated")
+        assert following.Step.UNCHANGED is await step()
+        assert 3 == served.counted("refused", reason="truncated"), "each is said once"
+        assert 3 == follows.copy.refused[followers.Refusal.TRUNCATED]
+
+        served.feed.now = feeding.Feed(served.store, epoch=EPOCH + 1)
+        assert [following.Step.LOST, following.Step.BEGUN] == [await step(), await step()]
+        assert 1 == served.counted("resyncs", reason="expired")
+        assert 3 == sum(served.counted("refused", reason=each.value) for each in followers.Refusal)
+
+    served.run(use)
+
+
+def test_reasons_that_nobody_knows_are_one() -> None:
+    """Whoever asks may write there what he likes."""
+    served = Served()
+
+    async def use(url: str) -> None:
+        async with aiohttp.ClientSession(url) as session:
+            for because in ("x", "y" * 300, "start"):
+                async with session.get(f"/debug/graph?follow&because={because}") as answer:
+                    assert answer.status == 200
+
+    served.run(use)
+    assert 2 == served.counted("resyncs", reason="other") == served.counted("refused", reason="other")
+    assert 1 == served.counted("resyncs", reason="start")
 
 
 def test_who_is_no_scheduler_is_not_followed() -> None:

@@ -414,6 +414,18 @@ CASES = (
         },
     ),
     Case(
+        alert="GraphschedFollowersRefuse",
+        what="answers are damaged on the way again and again",
+        series={f'graphsched_feed_refused_total{{{A}, reason="corrupted"}}': "0+1x60"},
+        fires={**WEB, "reason": "corrupted"},
+        says="Followers of a refused its answers several times within 15 minutes (corrupted).",
+    ),
+    Case(
+        alert="GraphschedFollowersRefuse",
+        what="one answer is cut off when its connection is",
+        series={f'graphsched_feed_refused_total{{{A}, reason="truncated"}}': "0x50 1x10"},
+    ),
+    Case(
         alert="GraphschedInboxFull",
         what="watches wait all the time",
         series={f"graphsched_inbox_overflow_waits_total{{{A}}}": "0+2x60"},

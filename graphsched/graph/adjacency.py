@@ -25,7 +25,8 @@ import numpy as np
 import numpy.typing as npt
 
 RECORD = np.dtype([("target", "<u4"), ("weight", "<f4"), ("kind", "<u4"), ("spare", "<u4")])
-"""An edge: row of its target, weight, kind (the lowest 8 bits) with flags above, and room for what is to come."""
+"""An edge: row of its target, weight, kind (the lowest 8 bits) with flags above, and what its writer wants to find it
+by: of a topology's edges the slot where their latencies lie, which four bytes could not hold."""
 assert RECORD.itemsize == 16  # noqa: S101  four records are one cache line, and other languages read them
 
 KIND_BITS = 8
@@ -143,6 +144,16 @@ class Adjacency(typing.Generic[IdT]):
         sources = np.arange(self.capacity).repeat(counts)
         return sources, self.records[_spans(self.vertex_offsets, counts)]
 
+    def degrees(self, rows: Rows) -> npt.NDArray[np.int64]:
+        """How many records each of the rows has."""
+        counts: npt.NDArray[np.int64] = self.ends.take(rows) - self.vertex_offsets.take(rows)
+        return counts
+
+    def gathered(self, rows: Rows) -> tuple[Records, npt.NDArray[np.int64]]:
+        """A copy of the rows' records, row by row, and how many each has."""
+        counts = self.degrees(rows)
+        return self.records.take(_spans(self.vertex_offsets.take(rows), counts)), counts
+
 
 def load(
     sources: npt.ArrayLike,
@@ -174,11 +185,12 @@ def pack(
     targets: Rows,
     weights: npt.ArrayLike = 0.0,
     kinds: npt.ArrayLike = 0,
+    spares: npt.ArrayLike = 0,
 ) -> Adjacency[IdT]:
     """The picture of edges between rows of `names`, which are sorted and each there once."""
     count, capacity = len(sources), len(names)
     records = np.zeros(count, RECORD)
-    records["target"], records["weight"], records["kind"] = targets, weights, kinds
+    records["target"], records["weight"], records["kind"], records["spare"] = targets, weights, kinds, spares
     identity = (sources.astype(np.int64) * capacity + targets << KIND_BITS) + (records["kind"] & _KIND_MASK)
     order = np.argsort(identity, kind="stable")
     identity = identity[order]
@@ -196,6 +208,7 @@ class _Change(typing.NamedTuple):
     target: int
     kind: int
     weight: float
+    spare: int
     there: bool
 
 
@@ -220,6 +233,23 @@ class Writer(typing.Generic[IdT]):
     def __contains__(self, name: object) -> bool:
         return name in self._rows
 
+    @property
+    def rows(self) -> Mapping[IdT, int]:
+        """Id → row, of what there is now; it changes with every vertex."""
+        return self._rows
+
+    @property
+    def names(self) -> Sequence[IdT | None]:
+        """Id of each row, None for a row that holds no vertex; it changes with every vertex."""
+        return self._names
+
+    def fill(
+        self, names: Sequence[IdT], sources: Rows, targets: Rows, kinds: npt.ArrayLike = 0, spares: npt.ArrayLike = 0
+    ) -> None:
+        """Replace all there is by these vertices, sorted and each there once, and edges between their places."""
+        self._doomed, self._changes, self._arrived, self._stale = [], [], False, False
+        self._hold(pack(names, sources, targets, kinds=kinds, spares=spares))
+
     def add(self, name: IdT) -> None:
         """Add a vertex; nothing changes where it is there."""
         if name in self._rows:
@@ -242,20 +272,20 @@ class Writer(typing.Generic[IdT]):
             self._doomed.append(row)
             self._stale = True
 
-    def set(self, source: IdT, target: IdT, *, kind: int = 0, weight: float = 0.0) -> None:
+    def set(self, source: IdT, target: IdT, *, kind: int = 0, weight: float = 0.0, spare: int = 0) -> None:
         """Add an edge, or replace the one of the same ends and kind.
 
         Raises:
             KeyError: An end is not there.
         """
-        self._changes.append(_Change(self._rows[source], self._rows[target], kind, weight, there=True))
+        self._changes.append(_Change(self._rows[source], self._rows[target], kind, weight, spare, there=True))
         self._stale = True
 
     def cut(self, source: IdT, target: IdT, *, kind: int = 0) -> None:
         """Remove an edge; nothing changes where it is not there, nor where an end is not."""
         ends = self._rows.get(source), self._rows.get(target)
         if ends[0] is not None and ends[1] is not None:
-            self._changes.append(_Change(ends[0], ends[1], kind, 0.0, there=False))
+            self._changes.append(_Change(ends[0], ends[1], kind, 0.0, 0, there=False))
             self._stale = True
 
     def picture(self) -> Adjacency[IdT]:
@@ -271,12 +301,17 @@ class Writer(typing.Generic[IdT]):
         renumbered = np.full(before.capacity, -1, np.intp)
         renumbered[[self._rows[name] for name in names]] = np.arange(len(names))
         sources, records = before.live()
-        packed = pack(names, renumbered[sources], renumbered[records["target"]], records["weight"], records["kind"])
+        ends = renumbered[sources], renumbered[records["target"]]
+        return self._hold(pack(names, *ends, records["weight"], records["kind"], records["spare"]))
+
+    def _hold(self, packed: Adjacency[IdT]) -> Adjacency[IdT]:
+        """Go on from this, all of whose rows hold a vertex."""
+        names = tuple(typing.cast("Sequence[IdT]", packed.names))
         self._rows = {name: row for row, name in enumerate(names)}
         self._names, self._free = list(names), []
         self._buffer, self._used = packed.records, len(packed.records)
         self._picture = Adjacency(
-            tuple(names), dict(self._rows), packed.ranks, packed.vertex_offsets, packed.ends, packed.records
+            names, dict(self._rows), packed.ranks, packed.vertex_offsets, packed.ends, packed.records
         )
         return self._picture
 
@@ -330,6 +365,7 @@ class Writer(typing.Generic[IdT]):
         added["target"] = [each.target for each in changes]
         added["weight"] = [each.weight for each in changes]
         added["kind"] = [each.kind for each in changes]
+        added["spare"] = [each.spare for each in changes]
         holders = np.concatenate([dirty.repeat(counts), sources])
         records = np.concatenate([old, added])
         there = np.ones(len(records), np.bool_)

@@ -1,10 +1,14 @@
 """The physical topology as arrays: what `distances` searches and `routes` asks.
 
 `Arcs` follows a topology by the names of what it touched, so that a link whose health moved costs one row here, and
-numpy finds the rest. Vertices have numbers and edges have slots; both are recycled, and none leaves this package's
-search for ways. What changed is remembered for a while, with what was before: that is what distances are repaired from.
+numpy finds the rest. The network itself is a compact `adjacency`: every edge is a record at either end, and its kind
+says which. What an edge costs depends on the metric and is double precision, so it lies in tables by slot, a number
+that each record carries. Numbers of vertices are the adjacency's rows; both they and slots are recycled, and none
+leaves this package's search for ways. What changed is remembered for a while, with what was before: that is what
+distances are repaired from.
 
-Comes in: a topology. Goes out: edges sorted by either end, with their cost in a metric.
+Comes in: a topology. Goes out: the adjacency, what each kind of record costs in a metric, and all steps at once
+(`Lane`).
 """
 
 from __future__ import annotations
@@ -13,20 +17,25 @@ import collections
 import enum
 import itertools
 import typing
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import numpy.typing as npt
 
 from graphsched.base.values import keys, relations
-from graphsched.graph import topology as topologies
+from graphsched.graph import adjacency, topology as topologies, visited
 
 Int32 = npt.NDArray[np.int32]
 Intp = npt.NDArray[np.intp]
 Float = npt.NDArray[np.float64]
+Picture = adjacency.Adjacency[keys.VertexKey]
 
 CHANGES_MAX = 1 << 14
 """Changed edges that are remembered: with more of them a distance is quicker computed afresh than repaired."""
 
+OUT, IN, HELD, HOLDS = 0, 1, 2, 3
+"""Kinds of records: a link at its beginning, a link where it leads to, at what is held, at what holds it. From the goal
+of ways backwards, steps are taken along the last three, in this order the layers that `distances` knows."""
 _FREE, _CONTAINS, _LINK = 0, 1, 2
 
 
@@ -58,53 +67,39 @@ class Change(typing.NamedTuple):
     before: tuple[float, float, float, float]
 
 
-class Sorted(typing.NamedTuple):
-    """Edges sorted by one of their ends: those at vertex v are `start[v]:start[v + 1]`.
+class Lane(typing.NamedTuple):
+    """All steps of one kind that can be taken.
 
     Attributes:
-        start: One more than there are vertex numbers.
-        other: The other end of each.
-        slot: Its slot.
+        goal, origin: Of each, the vertex numbers to which it leads and from which it is taken.
+        cost: Of each, never infinite.
     """
 
-    start: Intp
-    other: Intp
-    slot: Intp
-
-
-class Costs(typing.NamedTuple):
-    """What a step of a search costs in one metric; infinite where it can not be taken.
-
-    Attributes:
-        link: By slot, of a link.
-        climb: By slot of a containment edge, of the step from what is held to what holds it, seen from the goal of a
-            way: on the way itself this is a descent.
-        descend: Likewise in the other direction.
-    """
-
-    link: Float
-    climb: Float
-    descend: Float
+    goal: Intp
+    origin: Intp
+    cost: Float
 
 
 class Arcs:
     """Vertices and edges of a topology, in arrays.
 
     Attributes:
-        index: Vertex → number.
-        keys: Number → vertex; empty for a free number.
         moment: Counts up with every change of an edge; see `changes`.
         numbering: Counts up when a vertex gets or loses its number.
         sick_below: Links less healthy than this count several hops.
+        marks: For whoever walks, by vertex or by state.
     """
 
     def __init__(self, topology: topologies.Topology, *, sick_below: float) -> None:
         self.sick_below = sick_below
         self.moment = 0
         self.numbering = 0
+        self.marks = visited.Pool()
         self._topology = topology
         self._followed = -1
         self._origins: tuple[Intp, npt.NDArray[np.bool_]] | None = None
+        self._pairs: tuple[tuple[Intp, Intp], tuple[Intp, Intp]] | None = None
+        self._writer: adjacency.Writer[keys.VertexKey] = adjacency.Writer()
         self._clear()
 
     def follow(self) -> None:
@@ -125,9 +120,28 @@ class Arcs:
                 self._take_vertex(name)
 
     @property
+    def picture(self) -> Picture:
+        """The network as it is now."""
+        return self._writer.picture()
+
+    @property
+    def edges(self) -> int:
+        """How many edges there are."""
+        return len(self._slots)
+
+    @property
+    def index(self) -> Mapping[keys.VertexKey, int]:
+        """Vertex → number; changes with the network."""
+        return self._writer.rows
+
+    @property
     def capacity(self) -> int:
         """How many vertex numbers there are, free ones included."""
-        return len(self.keys)
+        return len(self._writer.names)
+
+    def key(self, number: int) -> keys.VertexKey:
+        """The vertex of this number, which must not be a free one."""
+        return self.picture.name(number)
 
     def changes(self, since: int) -> list[Change] | None:
         """Edges that changed after the moment `since`, oldest first; None when that is too long ago."""
@@ -142,34 +156,35 @@ class Arcs:
 
     def link_of(self, tail: int, head: int) -> relations.Link | None:
         """The link between these numbers, as it was patched in."""
-        tie = self._topology.tie(keys.EdgeID(self.keys[tail], self.keys[head], keys.EdgeKind.LINK))
+        tie = self._topology.tie(keys.EdgeID(self.key(tail), self.key(head), keys.EdgeKind.LINK))
         return tie if isinstance(tie, relations.Link) else None
 
-    @property
-    def by_head(self) -> Sorted:
-        """Links by where they lead to."""
-        return self._sorted("by_head", _LINK, by=1)
+    def costs(self, metric: Metric) -> Float:
+        """What a step costs backwards along a record, by its kind and slot; infinite where it can not be taken.
 
-    @property
-    def by_tail(self) -> Sorted:
-        """Links by where they begin."""
-        return self._sorted("by_tail", _LINK, by=0)
-
-    @property
-    def holders(self) -> Sorted:
-        """Containment by what is held: what holds it."""
-        return self._sorted("holders", _CONTAINS, by=1)
-
-    @property
-    def contents(self) -> Sorted:
-        """Containment by what holds: what it holds."""
-        return self._sorted("contents", _CONTAINS, by=0)
-
-    def costs(self, metric: Metric) -> Costs:
-        """The costs in this metric, as of now; kept until something changes."""
+        As of now, and kept until something changes. A climb in a search is, on the way itself, a descent.
+        """
         found = self._costs.get(metric)
-        if found is None:
+        changed = self._changed.pop(metric, None)
+        if found is None or found.shape[1] != len(self._kind):
             found = self._costs[metric] = self._weighed(metric)
+        elif changed:
+            self._reweigh(metric, found, changed)
+        return found
+
+    def lanes(self, metric: Metric) -> tuple[Lane, Lane, Lane]:
+        """All steps along links, all that climb, and all that descend; as of now, and kept until something changes."""
+        found = self._lanes.get(metric)
+        if found is None:
+            table = self.costs(metric)
+            links, climbs, descents = (np.flatnonzero(row < np.inf) for row in table[IN:])
+            tail, head = self._ends.astype(np.intp)
+            found = (
+                Lane(tail[links], head[links], table[IN, links]),
+                Lane(tail[climbs], head[climbs], table[HELD, climbs]),
+                Lane(head[descents], tail[descents], table[HOLDS, descents]),
+            )
+            self._lanes[metric] = found
         return found
 
     def costs_before(self, changes: list[Change], metric: Metric) -> Float:
@@ -179,7 +194,7 @@ class Arcs:
 
     def knows(self, metric: Metric) -> bool:
         """Whether any link says something in this metric."""
-        return bool(np.isfinite(self.costs(metric).link).any())
+        return bool(np.isfinite(self.costs(metric)[IN]).any())
 
     def origins(self) -> tuple[Intp, npt.NDArray[np.bool_]]:
         """For each vertex the one from which searches for it may begin, and whether that holds it.
@@ -188,13 +203,15 @@ class Arcs:
         """
         known = self._origins
         if known is None:
-            holders = self.holders
-            touched = np.diff(self.by_head.start) + np.diff(self.by_tail.start) + np.diff(self.contents.start)
-            inside: npt.NDArray[np.bool_] = (touched == 0) & (np.diff(holders.start) == 1)
-            origin = np.arange(self.capacity, dtype=np.intp)
-            origin[inside] = holders.other[holders.start[:-1][inside]]
-            known = origin, inside
-            self._origins = known
+            size = self.capacity
+            links, inside = self._ends[:, self._kind == _LINK], self._ends[:, self._kind == _CONTAINS].astype(np.intp)
+            ends = np.concatenate([links.ravel(), inside[0]])
+            held: npt.NDArray[np.bool_] = np.bincount(inside[1], minlength=size) == 1
+            held &= np.bincount(ends, minlength=size) == 0
+            origin = np.arange(size, dtype=np.intp)
+            alone = held[inside[1]]
+            origin[inside[1, alone]] = inside[0, alone]
+            known = self._origins = origin, held
         return known
 
     def ailing(self) -> npt.NDArray[np.bool_]:
@@ -210,46 +227,49 @@ class Arcs:
     # ── following ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _clear(self) -> None:
-        self.index: dict[keys.VertexKey, int] = {}
-        self.keys: list[keys.VertexKey] = []
-        self._free_numbers: list[int] = []
         self._free_slots: list[int] = []
         self._slots: dict[tuple[int, int, bool], int] = {}
         self._kind: npt.NDArray[np.int8] = np.zeros(0, np.int8)
         self._ends: Int32 = np.zeros((2, 0), np.int32)
         self._known: Float = np.full((4, 0), np.nan)
         self._changes: collections.deque[Change] = collections.deque(maxlen=CHANGES_MAX)
-        self._orders: dict[str, Sorted] = {}
-        self._pairs: dict[int, tuple[Intp, Intp]] = {}
-        self._origins = None
-        self._costs: dict[Metric, Costs] = {}
+        self._origins = self._pairs = None
+        self._costs: dict[Metric, Float] = {}
+        self._changed: dict[Metric, dict[tuple[int, int], None]] = {}
+        self._lanes: dict[Metric, tuple[Lane, Lane, Lane]] = {}
 
     def _read_afresh(self) -> None:
         """Read the whole topology: quicker than edge by edge, and void what was known before."""
         self._clear()
         self.numbering += 1
         self.moment += 1
-        self.keys = self._topology.vertices()
-        self.index = {key: number for number, key in enumerate(self.keys)}
+        names = sorted(self._topology.vertices())
+        index = {key: number for number, key in enumerate(names)}
         edges = self._topology.edges()
         size = len(edges)
         is_link = [edge.kind is keys.EdgeKind.LINK for edge in edges]
-        self._kind = np.where(np.array(is_link, np.bool_), _LINK, _CONTAINS).astype(np.int8)
-        ends = [(self.index[edge.source], self.index[edge.target]) for edge in edges]
+        links = np.array(is_link, np.bool_)
+        self._kind = np.where(links, _LINK, _CONTAINS).astype(np.int8)
+        ends = [(index[edge.source], index[edge.target]) for edge in edges]
         self._ends = np.array(ends, np.int32).reshape(size, 2).T.copy()
         self._slots = {(*pair, link): slot for slot, (pair, link) in enumerate(zip(ends, is_link, strict=True))}
         told = [_told(self._topology.tie(edge)) for edge in edges]
         self._known = np.array(told, np.float64).reshape(size, 4).T.copy()
+        tails, heads = self._ends.astype(np.intp)
+        self._writer.fill(
+            names,
+            np.concatenate([tails, heads]),
+            np.concatenate([heads, tails]),
+            np.concatenate([np.where(links, OUT, HOLDS), np.where(links, IN, HELD)]),
+            np.tile(np.arange(size), 2),
+        )
 
     def _take_vertex(self, key: keys.VertexKey) -> None:
         """Give a number to a vertex that came, and take that of one that went: its edges went before it."""
         if self._topology.holds(key):
             self._number(key)
-            return
-        number = self.index.pop(key, None)
-        if number is not None:
-            self.keys[number] = keys.VertexKey("")
-            self._free_numbers.append(number)
+        elif key in self._writer:
+            self._writer.remove(key)
             self.numbering += 1
 
     def _take_edge(self, edge: keys.EdgeID) -> None:
@@ -260,7 +280,7 @@ class Arcs:
             slot = self._slots.get((tail, head, link))
             told = _told(self._topology.tie(edge))
             if slot is None:
-                slot = self._new_slot(tail, head, link=link)
+                slot = self._new_slot(edge, tail, head)
                 self._note(Change(tail, head, link, _UNKNOWN), moved=True)
             else:
                 before = tuple(self._known[:, slot].tolist())
@@ -278,21 +298,18 @@ class Arcs:
             self._note(Change(ends[0], ends[1], link, (latency, bandwidth, health, cost)), moved=True)
             self._kind[slot] = _FREE
             self._free_slots.append(slot)
+            there, back = _KINDS[edge.kind]
+            self._writer.cut(edge.source, edge.target, kind=there)
+            self._writer.cut(edge.target, edge.source, kind=back)
 
     def _number(self, key: keys.VertexKey) -> int:
-        number = self.index.get(key)
-        if number is None:
-            if not self._free_numbers:
-                grown = len(self.keys) // 4 + 16
-                self._free_numbers = list(range(len(self.keys) + grown - 1, len(self.keys) - 1, -1))
-                self.keys.extend([keys.VertexKey("")] * grown)
-                self._rearranged()
-            number = self.index[key] = self._free_numbers.pop()
-            self.keys[number] = key
+        if key not in self._writer:
+            self._writer.add(key)
             self.numbering += 1
-        return number
+            self._origins = self._pairs = None
+        return self._writer.rows[key]
 
-    def _new_slot(self, tail: int, head: int, *, link: bool) -> int:
+    def _new_slot(self, edge: keys.EdgeID, tail: int, head: int) -> int:
         if not self._free_slots:
             size = len(self._kind)
             grown = size // 4 + 16
@@ -300,75 +317,84 @@ class Arcs:
             self._ends = np.concatenate([self._ends, np.zeros((2, grown), np.int32)], axis=1)
             self._known = np.concatenate([self._known, np.full((4, grown), np.nan)], axis=1)
             self._free_slots = list(range(size + grown - 1, size - 1, -1))
+        link = edge.kind is keys.EdgeKind.LINK
         slot = self._slots[tail, head, link] = self._free_slots.pop()
         self._kind[slot] = _LINK if link else _CONTAINS
         self._ends[:, slot] = tail, head
+        there, back = _KINDS[edge.kind]
+        self._writer.set(edge.source, edge.target, kind=there, spare=slot)
+        self._writer.set(edge.target, edge.source, kind=back, spare=slot)
         return slot
 
     def _note(self, change: Change, *, moved: bool = False) -> None:
         """Remember the change; `moved` when the edge came or went."""
         self._changes.append(change)
         self.moment += 1
-        self._costs.clear()
+        self._lanes.clear()
+        for metric in self._costs:
+            self._changed.setdefault(metric, {})[min(change[:2]), max(change[:2])] = None
         if moved:
-            self._rearranged()
-
-    def _rearranged(self) -> None:
-        self._orders.clear()
-        self._pairs.clear()
-        self._origins = None
+            self._pairs = self._origins = None
 
     # ── derived ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _sorted(self, name: str, kind: int, *, by: int) -> Sorted:
-        found = self._orders.get(name)
-        if found is None:
-            slots = np.flatnonzero(self._kind == kind)
-            ends = self._ends[by, slots]
-            slots = slots[np.argsort(ends, kind="stable")]
-            start = np.zeros(self.capacity + 1, np.intp)
-            np.cumsum(np.bincount(ends, minlength=self.capacity), out=start[1:])
-            found = self._orders[name] = Sorted(start, self._ends[1 - by, slots].astype(np.intp), slots)
-        return found
-
-    def _weighed(self, metric: Metric) -> Costs:
-        links = self._kind == _LINK
-        link = np.where(links, _link_costs(metric, self._known, self.sick_below), np.inf)
-        inside = np.flatnonzero(self._kind == _CONTAINS)
-        free = {Metric.HOPS: 1.0, Metric.BANDWIDTH: -np.inf}.get(metric, 0.0)
-        climb, descend = np.full(len(self._kind), np.inf), np.full(len(self._kind), np.inf)
-        climb[inside] = descend[inside] = free
+    def _weighed(self, metric: Metric) -> Float:
+        """The costs of everything."""
+        table = np.full((4, len(self._kind)), np.inf)
+        links, inside = self._kind == _LINK, self._kind == _CONTAINS
+        table[IN, links] = _link_costs(metric, self._known[:, links], self.sick_below)
+        table[HELD:, inside] = _FREE_STEPS[metric]
         if metric is not Metric.HOPS:
-            # Where a known link joins what holds and what is held, it tells the distance that containment leaves open.
-            # The search goes backwards: a step up in it is a step of the way from the holder to what it holds.
-            for table, (tail, head) in ((climb, (0, 1)), (descend, (1, 0))):
-                shadowed, parallel = self._beside(inside, tail, head)
-                table[shadowed] = np.where(np.isfinite(link[parallel]), np.inf, free)
-        return Costs(link, climb, descend)
+            for row, (shadowed, parallel) in zip((HELD, HOLDS), self._parallels(), strict=True):
+                table[row, shadowed[np.isfinite(table[IN, parallel])]] = np.inf
+        return table
 
-    def _beside(self, inside: Intp, tail: int, head: int) -> tuple[Intp, Intp]:
-        """Those containment edges that have a link beside them from their end `tail` to `head`, and the links."""
-        known = self._pairs.get(tail)
-        if known is None:
-            known = self._pairs[tail] = self._paired(inside, tail, head)
-        return known
+    def _reweigh(self, metric: Metric, table: Float, pairs: Iterable[tuple[int, int]]) -> None:
+        """Bring the costs between these vertices up to date."""
+        table[:, self._free_slots] = np.inf
+        for pair in pairs:
+            for tail, head in (pair, pair[::-1]):
+                link, inside = self._slots.get((tail, head, True)), self._slots.get((tail, head, False))
+                if link is not None:
+                    table[:, link] = np.inf
+                    table[IN, link] = _link_costs(metric, self._known[:, link], self.sick_below)
+                if inside is not None:
+                    table[:, inside] = np.inf
+                    table[HELD:, inside] = _FREE_STEPS[metric]
+            if metric is not Metric.HOPS:
+                for tail, head in (pair, pair[::-1]):
+                    link = self._slots.get((tail, head, True))
+                    if link is not None and table[IN, link] < np.inf:
+                        for row, ends in ((HELD, (tail, head)), (HOLDS, (head, tail))):
+                            inside = self._slots.get((*ends, False))
+                            if inside is not None:
+                                table[row, inside] = np.inf
 
-    def _paired(self, inside: Intp, tail: int, head: int) -> tuple[Intp, Intp]:
-        slots = np.flatnonzero(self._kind == _LINK)
-        if not len(slots):
-            return slots, slots
-        span = np.int64(self.capacity)
-        pairs = self._ends[0, slots] * span + self._ends[1, slots]
-        order = np.argsort(pairs)
-        wanted = self._ends[tail, inside] * span + self._ends[head, inside]
-        place = np.searchsorted(pairs, wanted, sorter=order)
-        place[place == len(order)] = 0
-        candidates = slots[order[place]]
-        found = pairs[order[place]] == wanted
-        return inside[found], candidates[found]
+    def _parallels(self) -> tuple[tuple[Intp, Intp], tuple[Intp, Intp]]:
+        """Slots of containment with a link beside it, and that link's: links as containment leads, and the others.
+
+        Where such a link is known it tells the distance that containment leaves open, and containment is no way. A
+        search goes backwards: what it climbs is, on the way itself, the step from the holder to what it holds.
+        """
+        if self._pairs is None:
+            inside, links = np.flatnonzero(self._kind == _CONTAINS), np.flatnonzero(self._kind == _LINK)
+            span = np.int64(self.capacity)
+            joined = self._ends[0, links] * span + self._ends[1, links]
+            sought = self._ends[:, inside].astype(np.int64)
+            found = []
+            for tail, head in ((0, 1), (1, 0)):
+                wanted = sought[tail] * span + sought[head]
+                _, here, there = np.intersect1d(wanted, joined, assume_unique=True, return_indices=True)
+                found.append((inside[here], links[there]))
+            self._pairs = found[0], found[1]
+        return self._pairs
 
 
 _UNKNOWN = (np.nan, np.nan, np.nan, np.nan)
+_FREE_STEPS = {Metric.HOPS: 1.0, Metric.LATENCY: 0.0, Metric.BANDWIDTH: -np.inf, Metric.COST: 0.0}
+"""What a step of containment costs."""
+_KINDS = {keys.EdgeKind.LINK: (OUT, IN), keys.EdgeKind.CONTAINS: (HOLDS, HELD)}
+"""Kinds of the records of an edge, at its source and at its target."""
 
 
 def _told(tie: topologies.Tie | None) -> tuple[float, float, float, float]:

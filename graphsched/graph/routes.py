@@ -286,8 +286,8 @@ class Routes:
         network = self._arcs
         legs = [
             Leg(
-                network.keys[here.vertex],
-                network.keys[there.vertex],
+                network.key(here.vertex),
+                network.key(there.vertex),
                 network.link_of(here.vertex, there.vertex) if there.link else None,
             )
             for here, there in itertools.pairwise(strides)
@@ -297,7 +297,7 @@ class Routes:
         widths = [None if link.bandwidth_mbps is None else link.bandwidth_mbps * link.health for link in links]
         turns = self._turns(strides)
         return Route(
-            tuple(network.keys[stride.vertex] for stride in strides),
+            tuple(network.key(stride.vertex) for stride in strides),
             tuple(legs),
             latency_ms=None if turns or None in times else sum(each for each in times if each is not None),
             bandwidth_mbps=None if turns or None in widths else min((w for w in widths if w is not None), default=None),

@@ -221,3 +221,35 @@ def test_nothing_changed_is_the_same_picture() -> None:
     writer.add("a")
     writer.remove("b")
     assert writer.picture() is writer.picture()
+
+
+def test_what_is_filled_at_once_is_what_was_set_one_by_one() -> None:
+    """Byte for byte, with what each record is to be found by, whatever was there before; and both go on alike."""
+    names = [f"v{number:02}" for number in range(20)]
+    rng = np.random.default_rng(5)
+    sources, targets, kinds = (rng.integers(0, size, 90) for size in (20, 20, 3))
+    at_once: adjacency.Writer[str] = adjacency.Writer()
+    at_once.add("gone")
+    at_once.fill(names, sources, targets, kinds, np.arange(90))
+    one_by_one: adjacency.Writer[str] = adjacency.Writer()
+    for name in reversed(names):
+        one_by_one.add(name)
+    for number, (source, target, kind) in enumerate(zip(sources, targets, kinds, strict=True)):
+        one_by_one.set(names[source], names[target], kind=int(kind), spare=number)
+
+    assert same(at_once.picture(), one_by_one.compact())
+    for writer in (at_once, one_by_one):
+        writer.remove("v03")
+        writer.add("new")
+        writer.set("new", "v01", spare=77)
+    assert same(at_once.compact(), one_by_one.compact())
+    assert at_once.picture().out(at_once.rows["new"])["spare"].tolist() == [77]
+
+
+def test_gathered_records_are_those_of_the_rows_in_their_order() -> None:
+    """Also of a row that is asked for twice, and of one without any."""
+    picture = adjacency.pack(["a", "b", "c"], np.array([0, 0, 2]), np.array([1, 2, 0]), spares=[7, 8, 9])
+    records, counts = picture.gathered(np.array([2, 1, 0, 2]))
+
+    assert records["spare"].tolist() == [9, 7, 8, 9]
+    assert counts.tolist() == picture.degrees(np.array([2, 1, 0, 2])).tolist() == [1, 0, 2, 1]

@@ -1,8 +1,10 @@
 """
 Distances and ways are what Dijkstra's algorithm finds, whatever happened to the graph before.
 
-A random history of nodes, places and ties, asked now and then so that there is something to repair, is compared with
-the plain search of `ways` and, bit by bit, with routes made afresh; the single cases say what counts as a way.
+A history begins with a network that is dense enough for ways to compete, and goes on with nodes, places and ties that
+come, change and go. After every change something is asked that was asked before, so that there is always something to
+repair, and compared with the plain search of `ways` and, bit by bit, with routes made afresh. The single cases say what
+counts as a way.
 """
 
 from __future__ import annotations
@@ -12,11 +14,11 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import settings, stateful, strategies as st
+from hypothesis import HealthCheck, settings, stateful, strategies as st
 
 from graphsched.base.values import keys, labels, nodes, places, relations
 from graphsched.graph import delta, levels, routes, store
-from tests.graph import ways
+from tests.graph import networks, ways
 
 # A failing example is worth nothing before it is shrunk, which takes longer than any test that passes.
 pytestmark = pytest.mark.timeout(600)
@@ -24,17 +26,17 @@ pytestmark = pytest.mark.timeout(600)
 Metric = routes.Metric
 RACK = "topology.kubernetes.io/rack"
 
-names = st.sampled_from(("a", "b", "c", "d", "e"))
-some_labels = st.dictionaries(st.sampled_from((levels.REGION, levels.ZONE, RACK)), st.sampled_from(("", "x", "y"))).map(
+names = st.sampled_from(("n0", "n1", "n2", "n3", "n4", "new"))
+some_labels = st.dictionaries(st.sampled_from((levels.REGION, levels.ZONE, RACK)), st.sampled_from(("", "a", "b"))).map(
     labels.from_mapping
 )
 place_names = st.sampled_from(("p", "q", "r"))
 domain_keys = st.sampled_from(
     (
-        keys.domain_key(levels.ZONE, "x"),
-        keys.domain_key(levels.ZONE, "x/y"),
-        keys.domain_key(levels.REGION, "x"),
-        keys.domain_key(RACK, "x/:y"),
+        keys.domain_key(levels.ZONE, "a"),
+        keys.domain_key(levels.ZONE, "a/b"),
+        keys.domain_key(levels.REGION, "a"),
+        keys.domain_key(RACK, "a/:b"),
     )
 )
 ends = names.map(keys.node_key) | place_names.map(keys.place_key) | domain_keys
@@ -74,10 +76,54 @@ class HistoryLeavesNoTrace(stateful.RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.store = store.Store()
+        self.network: networks.Network
+        self.watched: tuple[tuple[keys.VertexKey, Metric], ...] = ()
+        self.turn = 0
+
+    @stateful.initialize(seed=st.integers(0, 9999))
+    def begin(self, seed: int) -> None:
+        """A network is there, and some distances in it were asked for."""
+        self.network = networks.Network(seed)
+        self.store = self.network.store
+        sources = [self.network.vertex() for _ in range(2)]
+        self.watched = tuple(itertools.product(sources, Metric))
+        self.check_all()
+
+    def teardown(self) -> None:
+        """Nothing that was asked for is wrong at the end."""
+        self.check_all()
 
     def apply(self, patch: delta.Patch) -> None:
-        """Take the patch."""
+        """Take the patch, and look again at one of the distances that were asked for."""
         assert isinstance(self.store.apply(patch), delta.Applied)
+        self.look_again()
+
+    def look_again(self) -> None:
+        """One after the other, so that each is repaired for several changes at once."""
+        self.turn += 1
+        self.check(*self.watched[self.turn * 3 % len(self.watched)])
+
+    def check_all(self) -> None:
+        """Everything that was asked for is as the plain search says."""
+        for source, metric in self.watched:
+            self.check(source, metric)
+
+    def check(self, source: keys.VertexKey, metric: Metric) -> None:
+        """The distances to this source are as the plain search says, and bit by bit those made afresh."""
+        found = vector(self.store.routes, metric, source)
+        fresh = vector(routes.Routes(self.store.topology, self.store.columns), metric, source)
+        np.testing.assert_array_equal(found, fresh)
+        plain = ways.distances(ways.world_of(self.store.topology.graph), metric, source)
+        for name, row in self.store.columns.rows.items():
+            expected = plain.get(keys.node_key(name), math.nan)
+            assert found[row] == pytest.approx(expected, nan_ok=True, rel=1e-12), (name, source, metric)
+
+    @stateful.rule(times=st.integers(1, 5))
+    def happen(self, times: int) -> None:
+        """Something happens to what is there: a link is measured, cut or moved, a node changes its rack or goes."""
+        for _ in range(times):
+            self.network.change()
+        self.look_again()
 
     @stateful.rule(name=names, node_labels=some_labels)
     def set_node(self, name: str, node_labels: labels.Labels) -> None:
@@ -112,13 +158,7 @@ class HistoryLeavesNoTrace(stateful.RuleBasedStateMachine):
     @stateful.rule(source=ends, metric=st.sampled_from(Metric))
     def ask(self, source: keys.VertexKey, metric: Metric) -> None:
         """A distance is asked for, which is then there to be repaired."""
-        found = vector(self.store.routes, metric, source)
-        fresh = vector(routes.Routes(self.store.topology, self.store.columns), metric, source)
-        np.testing.assert_array_equal(found, fresh)
-        world = ways.world_of(self.store.topology.graph)
-        for name, row in self.store.columns.rows.items():
-            plain = ways.distance(world, metric, keys.node_key(name), source)
-            assert found[row] == pytest.approx(math.nan if plain is None else plain, nan_ok=True, rel=1e-12), name
+        self.check(source, metric)
 
     @stateful.rule(start=ends, goal=ends, metric=st.sampled_from(Metric))
     def ask_way(self, start: keys.VertexKey, goal: keys.VertexKey, metric: Metric) -> None:
@@ -150,4 +190,7 @@ class HistoryLeavesNoTrace(stateful.RuleBasedStateMachine):
 
 
 TestHistoryLeavesNoTrace = HistoryLeavesNoTrace.TestCase
-TestHistoryLeavesNoTrace.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+# How long a step takes is no matter: the machine may be busy.
+TestHistoryLeavesNoTrace.settings = settings(
+    max_examples=100, stateful_step_count=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)

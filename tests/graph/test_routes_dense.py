@@ -9,84 +9,40 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from graphsched.base.values import keys, nodes, places, relations
-from graphsched.graph import delta, distances, levels, routes, store
-from tests.graph import test_routes, ways
-
-RACK = "topology.kubernetes.io/rack"
+from graphsched.base.values import keys, nodes, relations
+from graphsched.graph import delta, distances, routes, store
+from tests.graph import networks, test_routes, ways
 
 
-class Network:
-    """A store with nodes in racks and zones, switches, and links between any of them."""
-
-    def __init__(self, seed: int) -> None:
-        self.draw = random.Random(seed)
-        self.store = store.Store()
-        self.store.apply(delta.Patch(vertices={place.key: place for place in map(places.Place, "pqr")}))
-        for _ in range(9):
-            self.node()
-        for _ in range(24):
-            self.link()
-        for _ in range(3):
-            self.contain()
-
-    def vertex(self) -> keys.VertexKey:
-        """One that is there."""
-        return self.draw.choice(sorted(self.store.topology.vertices()))
-
-    def node(self) -> None:
-        """A node comes, or moves."""
-        name = f"n{self.draw.randrange(10)}"
-        labels = ((RACK, self.draw.choice("12")), (levels.ZONE, self.draw.choice("ab")))
-        some = tuple(label for label in labels if self.draw.random() < 0.8)
-        self.store.apply(delta.Patch(vertices={keys.node_key(name): nodes.Node(name, labels=some)}))
-
-    def link(self) -> None:
-        """A link comes, or is measured anew."""
-        draw = self.draw
-        edge = keys.EdgeID(self.vertex(), self.vertex(), keys.EdgeKind.LINK)
-        if draw.random() < 0.5:
-            edge = draw.choice(sorted(self.store.edge_ids(keys.EdgeKind.LINK)) or [edge])
-        latency, bandwidth = (draw.choice([None, 0.0, 0.5, 1.0, 1.25, 3.0]) for _ in range(2))
-        cost = draw.choice([None, 1, 2])
-        self.store.apply(
-            delta.Patch(edges={edge: relations.Link(latency, bandwidth, draw.choice([0.1, 0.5, 1.0]), cost=cost)})
-        )
-
-    def contain(self) -> None:
-        """A place holds something."""
-        outer, inner = keys.place_key(self.draw.choice("pqr")), self.vertex()
-        if outer != inner:
-            edge = keys.EdgeID(outer, inner, keys.EdgeKind.CONTAINS)
-            self.store.apply(delta.Patch(edges={edge: relations.Contains()}))
-
-    def cut(self) -> None:
-        """An edge goes, or a node with all of its own."""
-        edges = sorted((*self.store.edge_ids(keys.EdgeKind.LINK), *self.store.edge_ids(keys.EdgeKind.CONTAINS)))
-        if self.draw.random() < 0.3:
-            self.store.apply(delta.Patch(removed={keys.node_key(f"n{self.draw.randrange(10)}")}))
-        elif edges:
-            self.store.apply(delta.Patch(cut={self.draw.choice(edges)}))
+@pytest.fixture(params=("as it is", "swept", "nearest first"))
+def rounds(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """How the rounds of a search go: small networks would see neither a sweep nor a choice of the nearest."""
+    if request.param == "swept":
+        monkeypatch.setattr(distances, "SWEPT_MIN", 0)
+        monkeypatch.setattr(distances, "SWEPT_FROM", 0.0)
+    elif request.param == "nearest first":
+        monkeypatch.setattr(distances, "NEAR", 1)
+    return str(request.param)
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_vectors_stay_right_whatever_changes(seed: int) -> None:
+def test_vectors_stay_right_whatever_changes(seed: int, rounds: str) -> None:
     """Bit by bit those made afresh, and those of Dijkstra's algorithm over dictionaries."""
-    network = Network(seed)
+    network = networks.Network(seed)
     sources = [network.vertex() for _ in range(3)]
     for _ in range(5):
         for _ in range(network.draw.randrange(1, 4)):
-            network.draw.choice([network.link, network.link, network.cut, network.contain, network.node])()
+            network.change()
         world = ways.world_of(network.store.topology.graph)
         fresh = routes.Routes(network.store.topology, network.store.columns)
         for metric in routes.Metric:
             for source in sources:
                 found = test_routes.vector(network.store.routes, metric, source)
                 np.testing.assert_array_equal(found, test_routes.vector(fresh, metric, source))
+                plain = ways.distances(world, metric, source)
                 for name, row in network.store.columns.rows.items():
-                    plain = ways.distance(world, metric, keys.node_key(name), source)
-                    expected = math.nan if plain is None else plain
-                    assert found[row] == pytest.approx(expected, nan_ok=True, rel=1e-12), (metric, name, source)
+                    expected = plain.get(keys.node_key(name), math.nan)
+                    assert found[row] == pytest.approx(expected, nan_ok=True, rel=1e-12), (rounds, metric, name, source)
     assert network.store.routes.statistics.repairs
 
 
@@ -114,7 +70,7 @@ def test_over_links_alone_they_are_those_of_networkx(seed: int) -> None:
 
 def test_a_search_that_is_interrupted_goes_on_where_it_was() -> None:
     """Between rounds, as often as one likes."""
-    network = Network(1)
+    network = networks.Network(1)
     source = network.vertex()
     tries = 0
     while not network.store.routes.prepare(routes.Metric.LATENCY, [source], lambda: True):
@@ -128,7 +84,7 @@ def test_a_search_that_is_interrupted_goes_on_where_it_was() -> None:
 
 def test_vectors_asked_for_longest_ago_make_room() -> None:
     """What is kept has a bound, and what was dropped is searched again."""
-    network = Network(2)
+    network = networks.Network(2)
     small = routes.Routes(network.store.topology, network.store.columns, bytes_max=1)
     vertices = sorted(network.store.topology.vertices())
     for _ in range(2):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections.abc import Iterable
 
 import msgspec
 
@@ -15,6 +16,8 @@ from graphsched.base.values import keys, relations
 from graphsched.graph import routes, topology
 
 Edges = dict[keys.EdgeID, relations.Link | None]
+Steps = dict[keys.VertexKey, list[tuple[keys.VertexKey, str, float]]]
+"""Vertex → where a step leads, of what kind it is (link, up, down), and what it costs."""
 
 
 class World(msgspec.Struct):
@@ -46,9 +49,9 @@ def cost_of(link: relations.Link, metric: routes.Metric) -> float | None:
     return link.bandwidth_mbps * link.health if link.bandwidth_mbps else None
 
 
-def steps(world: World, metric: routes.Metric) -> dict[keys.VertexKey, list[tuple[keys.VertexKey, str, float]]]:
-    """Vertex → where a step leads, of what kind it is (link, up, down), and what it costs."""
-    found: dict[keys.VertexKey, list[tuple[keys.VertexKey, str, float]]] = {key: [] for key in world.vertices}
+def steps(world: World, metric: routes.Metric) -> Steps:
+    """Every step that can be taken."""
+    found: Steps = {key: [] for key in world.vertices}
     inside = 1.0 if metric is routes.Metric.HOPS else math.inf if metric is routes.Metric.BANDWIDTH else 0.0
     known = set()
     for edge, link in world.edges.items():
@@ -78,15 +81,30 @@ def roof(world: World, metric: routes.Metric, goal: keys.VertexKey) -> set[keys.
 
 
 def distance(world: World, metric: routes.Metric, start: keys.VertexKey, goal: keys.VertexKey) -> float | None:
-    """The distance from start to goal, of which a width is the greater the better; None where no way is known.
+    """The distance from start to goal, of which a width is the greater the better; None where no way is known."""
+    return distances(world, metric, goal, [start]).get(start)
+
+
+def distances(
+    world: World, metric: routes.Metric, goal: keys.VertexKey, starts: Iterable[keys.VertexKey] | None = None
+) -> dict[keys.VertexKey, float]:
+    """Start → distance to the goal, those from which a way is known; of all vertices where no starts are given."""
+    over = set() if metric is routes.Metric.HOPS else roof(world, metric, goal)
+    around = steps(world, metric)
+    begun = world.vertices if starts is None else set(starts)
+    found = {start: _distance(around, over, metric, start, goal) for start in begun & world.vertices}
+    return {start: value for start, value in found.items() if value is not None}
+
+
+def _distance(
+    around: Steps, over: set[keys.VertexKey], metric: routes.Metric, start: keys.VertexKey, goal: keys.VertexKey
+) -> float | None:
+    """The distance from start to goal.
 
     A state is a vertex, how it was reached, and whether the way is on its last stretch: it has come to something that
     holds the goal, and now only descends.
     """
-    if start not in world.vertices or goal not in world.vertices:
-        return None
     widest, counted = metric is routes.Metric.BANDWIDTH, metric is routes.Metric.HOPS
-    around, over = steps(world, metric), set() if counted else roof(world, metric, goal)
     queue: list[tuple[float, keys.VertexKey, str, bool]] = [
         (-math.inf if widest else 0.0, start, "link", start in over),
     ]

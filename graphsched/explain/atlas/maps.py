@@ -15,8 +15,10 @@ import functools
 from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
+import numpy as np
 
 from graphsched.base.values import keys
+from graphsched.graph import adjacency, walks
 
 FORMAT = "graphsched.graph/v1"
 """What the JSON of a map begins with; the number changes when a reader of the old one would go wrong."""
@@ -95,17 +97,20 @@ class Map(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """The vertices by their keys."""
         return {vertex.key: vertex for vertex in self.vertices}
 
+    @functools.cached_property
+    def picture(self) -> adjacency.Adjacency[str]:
+        """The edges as they are walked: packed, each in both directions."""
+        names = tuple(vertex.key for vertex in self.vertices)
+        rows = {name: row for row, name in enumerate(names)}
+        ends = np.array([(rows[edge.source], rows[edge.target]) for edge in self.edges], np.intp).reshape(-1, 2)
+        both = np.concatenate([ends, ends[:, ::-1]])
+        return adjacency.pack(names, both[:, 0], both[:, 1])
+
     def neighbourhood(self, key: str, depth: int) -> Map:
         """The part of the map that is at most `depth` edges from a vertex, edges taken in either direction."""
-        near: dict[str, list[str]] = {vertex.key: [] for vertex in self.vertices}
-        for edge in self.edges:
-            near[edge.source].append(edge.target)
-            near[edge.target].append(edge.source)
-        reached = {key}
-        ring = {key}
-        for _ in range(depth):
-            ring = {other for one in ring for other in near[one]} - reached
-            reached |= ring
+        picture = self.picture
+        walk = walks.breadth_first(picture, [picture.rows[key]], walks.Budget(depth_max=depth))
+        reached = {picture.name(row) for row in walk.rows.tolist()}
         return msgspec.structs.replace(self._only(reached), around=key, depth=depth)
 
     def without(self, kinds: Collection[str]) -> Map:

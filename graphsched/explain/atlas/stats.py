@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
-import numpy as np
 import rustworkx
 
 from graphsched.base.values import keys, relations
 from graphsched.explain.atlas import maps, survey
-from graphsched.graph import adjacency, store, watermarks
+from graphsched.graph import store, walks, watermarks
 
 HEALTHS: tuple[tuple[str, float], ...] = (
     ("perfect", 1.0),
@@ -146,7 +145,7 @@ def _shape(physical: maps.Map) -> Shape:
     busiest = max(range(len(rows)), key=lambda row: (degrees[row], -row))
     parts = [sorted(part) for part in rustworkx.connected_components(drawn)]
     largest = max(parts, key=lambda part: (len(part), -part[0]))
-    far, _ = _farthest(drawn, largest[0])
+    far, _ = _farthest(physical.picture, largest[0])
     return Shape(
         degree_mean=round(statistics.fmean(degrees), 2),
         degree_max=degrees[busiest],
@@ -154,26 +153,16 @@ def _shape(physical: maps.Map) -> Shape:
         components=len(parts),
         largest=len(largest),
         alone=sum(not degree for degree in degrees),
-        diameter_min=_farthest(drawn, far)[1],
-        adjacency_bytes=_packed(rows, physical.edges).nbytes,
+        diameter_min=_farthest(physical.picture, far)[1],
+        adjacency_bytes=physical.picture.nbytes,
     )
 
 
-def _packed(rows: Mapping[str, int], edges: Sequence[maps.Edge]) -> adjacency.Adjacency[int]:
-    ends = np.array([(rows[edge.source], rows[edge.target]) for edge in edges], np.int64).reshape(-1, 2)
-    both = np.concatenate([ends, ends[:, ::-1]])
-    return adjacency.load(both[:, 0], both[:, 1], vertices=np.arange(len(rows)))
-
-
-def _farthest(drawn: rustworkx.PyGraph[str, None], start: int) -> tuple[int, int]:
+def _farthest(picture: walks.Picture, start: int) -> tuple[int, int]:
     """(row, edges to it) of the vertex that is farthest from `start`; the first of several by key."""
-    reached, ring, steps = {start}, {start}, 0
-    while True:
-        further = {other for one in ring for other in drawn.neighbors(one)} - reached
-        if not further:
-            return min(ring), steps
-        reached |= further
-        ring, steps = further, steps + 1
+    walk = walks.breadth_first(picture, [start])
+    last = walk.rows[walk.levels[-2] :]
+    return int(last.min()), len(walk.levels) - 2
 
 
 def _links(graph: store.Store) -> Links:

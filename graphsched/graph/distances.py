@@ -34,7 +34,7 @@ REPAIRED_MAX = 4096
 
 SWEPT_FROM = 1 / 10
 """Records at the states that got better, as a share of all edges, from which on taking every step there is costs less:
-walking costs some 45 ns a record, a sweep 4 ns an edge (10,000 nodes, 50,000 links)."""
+walking costs some 30 ns a record, a sweep 4 ns an edge (10,000 nodes, 50,000 links)."""
 SWEPT_MIN = 2048
 """With fewer records the calls cost more than the work."""
 NEAR = 1024

@@ -8,6 +8,7 @@ no allow-list: what a machine lacks, CI installs. Expected failures are no skips
 """
 
 import asyncio
+import gc
 import os
 from collections.abc import Iterator
 
@@ -52,6 +53,15 @@ def pytest_configure(config: pytest.Config) -> None:
     asyncio.set_event_loop(None)
     config.stash[SKIPPED] = []
     config.pluginmanager.register(_SkipWatch(config.stash[SKIPPED]), "graphsched-skip-watch")
+
+
+def pytest_collection_finish() -> None:
+    """Have the garbage collector pass over what was imported and collected, since it lives as long as the run.
+
+    Thousands of tests and the modules they are about would be looked at again with every full collection.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 class _SkipWatch:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import typing
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 from hypothesis import strategies as st
@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from graphsched.base.values import keys, labels, nodes, pods, relations
 from graphsched.decision import profile
 from graphsched.graph import delta, store
+from tests import choices
 from tests.decision import plain_filters
 
 NODE_NAMES = ("n0", "n1", "n2", "n3", "n4")
@@ -20,49 +21,24 @@ NAMESPACES = ("default", "team")
 FPGA = "example.com/fpga"
 MIB = 1 << 20
 T = typing.TypeVar("T")
-MOST_WRITTEN_OUT = 5000
-"""So many values at most are made before one is drawn."""
-
-
-def every(make: Callable[..., T], *options: Iterable[typing.Any]) -> st.SearchStrategy[T]:
-    """One of all values that `make` gives for these options; what is named twice comes twice as often.
-
-    Drawing the options one by one gives the same, and takes as much time as everything else in these tests together.
-    """
-    found = [make(*chosen) for chosen in itertools.product(*options)]
-    assert len(found) <= MOST_WRITTEN_OUT
-    return st.sampled_from(found)
-
-
-def up_to(most: int, parts: Sequence[T]) -> list[tuple[T, ...]]:
-    """All tuples of distinct parts, in the order given, of at most so many."""
-    return [chosen for size in range(most + 1) for chosen in itertools.combinations(parts, size)]
-
 
 # ── parts ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 _LABEL_KEYS = ("zone", "disk")
 _LABEL_VALUES = ("-7", "5", "a", "b", "x1")
 
-
-def _labelled(keys_of: Sequence[str], values: Sequence[str]) -> st.SearchStrategy[labels.Labels]:
-    """Labels with any of these keys and values, each key absent half of the time."""
-    return every(
-        lambda *chosen: labels.from_mapping({key: value for key, value in zip(keys_of, chosen, strict=True) if value}),
-        *[("",) * len(values) + tuple(values)] * len(keys_of),
-    )
-
-
-label_sets = _labelled(_LABEL_KEYS, _LABEL_VALUES)
+label_sets = choices.labelled(_LABEL_KEYS, _LABEL_VALUES)
 _ZONED = ((("zone", "a"),), (("zone", "b"),), (("disk", "5"), ("zone", "a")))
 zoned = st.sampled_from(_ZONED)
-hosted = every(
+hosted = choices.every(
     lambda base, name: labels.from_mapping({**dict(base), "kubernetes.io/hostname": name}), _ZONED, NODE_NAMES
 )
-pod_label_sets = _labelled(("app", "tier"), ("x", "y"))
+pod_label_sets = choices.labelled(("app", "tier"), ("x", "y"))
 _TAINT_KEYS = ("gpu", "node.kubernetes.io/unschedulable")
-taints = every(nodes.Taint, _TAINT_KEYS, ("", "a"), ("NoSchedule", "PreferNoSchedule", "PreferNoSchedule", "NoExecute"))
-tolerations = every(
+taints = choices.every(
+    nodes.Taint, _TAINT_KEYS, ("", "a"), ("NoSchedule", "PreferNoSchedule", "PreferNoSchedule", "NoExecute")
+)
+tolerations = choices.every(
     pods.Toleration,
     ("", "gpu", "node.kubernetes.io/unschedulable"),
     ("Equal", "Equal", "Exists", "Lt"),
@@ -70,16 +46,16 @@ tolerations = every(
     ("", "NoSchedule", "PreferNoSchedule"),
 )
 requirements = st.one_of(
-    every(
+    choices.every(
         labels.Requirement,
         _LABEL_KEYS,
         (labels.Operator.IN, labels.Operator.NOT_IN),
-        [values for values in up_to(3, _LABEL_VALUES) if values],
+        [values for values in choices.up_to(3, _LABEL_VALUES) if values],
     ),
-    every(labels.Requirement, _LABEL_KEYS, (labels.Operator.EXISTS, labels.Operator.DOES_NOT_EXIST)),
-    every(labels.Requirement, _LABEL_KEYS, (labels.Operator.GT, labels.Operator.LT), (("5",), ("-8",), ("6",))),
+    choices.every(labels.Requirement, _LABEL_KEYS, (labels.Operator.EXISTS, labels.Operator.DOES_NOT_EXIST)),
+    choices.every(labels.Requirement, _LABEL_KEYS, (labels.Operator.GT, labels.Operator.LT), (("5",), ("-8",), ("6",))),
 )
-fields = every(
+fields = choices.every(
     lambda operator, name: labels.Requirement("metadata.name", operator, (name,)),
     (labels.Operator.IN, labels.Operator.IN, labels.Operator.NOT_IN),
     (*NODE_NAMES, "gone"),
@@ -103,7 +79,7 @@ _PORTS = [
     pods.HostPort(*chosen)
     for chosen in itertools.product(("TCP", "UDP"), (plain_filters.ANY_IP, "10.0.0.1", "10.0.0.2"), (80, 81))
 ]
-host_ports = every(lambda *chosen: tuple(dict.fromkeys(filter(None, chosen))), (None, *_PORTS), (None, *_PORTS))
+host_ports = choices.every(lambda *chosen: tuple(dict.fromkeys(filter(None, chosen))), (None, *_PORTS), (None, *_PORTS))
 
 
 def _amounts(options: dict[str, Sequence[int]]) -> list[tuple[tuple[str, int], ...]]:
@@ -138,7 +114,7 @@ allocatable = st.builds(
 )
 USUAL = ("cpu", 4000), ("memory", 3000 * MIB), ("pods", 10)
 usual = st.just(USUAL)
-requested = every(
+requested = choices.every(
     _together,
     _amounts({"cpu": (1, 2, 333, 1000), "memory": (1, 3, 333 * MIB, 1000 * MIB), "ephemeral-storage": (1, 10)}),
     _amounts({FPGA: (1, 2), "hugepages-2Mi": (2 * MIB,), "scheduling.kubernetes.io/foo": (1,)}),
@@ -147,15 +123,15 @@ _small = st.sampled_from(((), (("cpu", 1),), (("cpu", 333), ("memory", 333 * MIB
 demands = st.builds(
     lambda amounts, shown: pods.Demand(amounts, *shown),
     _small | _small | requested,
-    every(lambda *shown: shown, (0, 100, 333, 1000), (0, 3, 200 * MIB, 1000 * MIB)),
+    choices.every(lambda *shown: shown, (0, 100, 333, 1000), (0, 3, 200 * MIB, 1000 * MIB)),
 )
-images = every(
+images = choices.every(
     nodes.Image,
     [(name,) for name in ("app:1", "app:2", "base:latest")] * 3
     + list(itertools.product(("app:1", "app:2", "base:latest"), repeat=2)),
     (0, 10 * MIB, 23 * MIB + 1, 333 * MIB, 1200 * MIB, 5000 * MIB),
 )
-gpu_demands = every(pods.GpuDemand, (1, 2), (250, 600, 1000), ((), ("T4",), ("A100", "T4")))
+gpu_demands = choices.every(pods.GpuDemand, (1, 2), (250, 600, 1000), ((), ("T4",), ("A100", "T4")))
 _SELECTORS = [
     *[None] * 4,
     *[labels.Selector()] * 4,
@@ -175,8 +151,8 @@ _NAMESPACE_SELECTORS = (
 namespace_selectors = st.sampled_from(_NAMESPACE_SELECTORS)
 _TOPOLOGIES = ("zone", "zone", "disk")
 _SOME_NAMESPACES: tuple[tuple[str, ...], ...] = ((), ("default",), ("default", "team"))
-pod_terms = every(pods.PodTerm, _TOPOLOGIES, _SELECTORS, _SOME_NAMESPACES, _NAMESPACE_SELECTORS)
-pod_wishes = every(
+pod_terms = choices.every(pods.PodTerm, _TOPOLOGIES, _SELECTORS, _SOME_NAMESPACES, _NAMESPACE_SELECTORS)
+pod_wishes = choices.every(
     lambda weight, *term: pods.PreferredPodTerm(weight, pods.PodTerm(*term)),
     (1, 7, 100),
     _TOPOLOGIES,
@@ -186,10 +162,10 @@ pod_wishes = every(
 )
 constraints = st.builds(
     lambda count, counted: pods.SpreadConstraint(*count, *counted),
-    every(
+    choices.every(
         lambda *chosen: chosen, (1, 2), ("zone", "zone", "disk", "kubernetes.io/hostname"), (False, True), _SELECTORS
     ),
-    every(lambda *chosen: chosen, (1, 1, 1, 2, 3), (False, True), (False, True)),
+    choices.every(lambda *chosen: chosen, (1, 1, 1, 2, 3), (False, True), (False, True)),
 )
 
 
@@ -374,7 +350,7 @@ calm_nodes = st.builds(
     nodes.Node,
     st.sampled_from(MANY_NAMES),
     labels=label_sets,
-    taints=st.lists(every(nodes.Taint, _TAINT_KEYS, ("",), ("PreferNoSchedule",)), max_size=2).map(tuple),
+    taints=st.lists(choices.every(nodes.Taint, _TAINT_KEYS, ("",), ("PreferNoSchedule",)), max_size=2).map(tuple),
     unschedulable=st.sampled_from((False, False, False, True)),
     allocatable=usual | usual | allocatable,
     images=st.just(()) | st.lists(images, max_size=1).map(tuple),

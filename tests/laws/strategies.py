@@ -6,10 +6,13 @@ the promises of `base.values` (sorted labels and amounts, distinct devices) and 
 
 from __future__ import annotations
 
+import itertools
+
 from hypothesis import strategies as st
 
 from graphsched.base.values import groups, keys, labels, nodes, places, pods, policies, relations, selections
 from graphsched.graph import delta
+from tests import choices
 
 NODE_NAMES = ("n1", "n2", "n3", "gpu-4")
 NAMESPACES = ("default", "team-a")
@@ -17,12 +20,15 @@ ZONE = "topology.kubernetes.io/zone"
 RACK = "topology.kubernetes.io/rack"
 
 texts = st.text(st.characters(codec="utf-8"), max_size=6)
-label_values = st.sampled_from(("", "a", "b", "c", "7", "ä"))
-label_keys = st.sampled_from(("app", "tier", ZONE, RACK, "gpu", "kubernetes.io/hostname"))
-some_labels = st.dictionaries(label_keys, label_values, max_size=4).map(labels.from_mapping)
+LABEL_VALUES = ("", "a", "b", "c", "7", "ä")
+LABEL_KEYS = ("app", "tier", ZONE, RACK, "gpu", "kubernetes.io/hostname")
+label_values = st.sampled_from(LABEL_VALUES)
+some_labels = st.lists(choices.every(lambda *pair: pair, LABEL_KEYS, LABEL_VALUES), max_size=4).map(
+    lambda pairs: labels.from_mapping(dict(pairs))
+)
 node_names = st.sampled_from(NODE_NAMES)
 namespaces = st.sampled_from(NAMESPACES)
-pod_keys = st.builds(keys.pod_key, namespaces, st.sampled_from(("web", "db", "train-0")))
+pod_keys = choices.every(keys.pod_key, NAMESPACES, ("web", "db", "train-0"))
 int64s = st.integers(0, 1 << 54)
 
 
@@ -41,12 +47,7 @@ amounts = st.dictionaries(
     st.integers(1, 1 << 40),
     max_size=3,
 ).map(lambda mapping: tuple(sorted(mapping.items())))
-taints = st.builds(
-    nodes.Taint,
-    st.sampled_from(("dedicated", "gpu")),
-    label_values,
-    st.sampled_from(("NoSchedule", "PreferNoSchedule", "NoExecute")),
-)
+taints = choices.every(nodes.Taint, ("dedicated", "gpu"), LABEL_VALUES, ("NoSchedule", "PreferNoSchedule", "NoExecute"))
 images = st.builds(nodes.Image, distinct(st.sampled_from(("app:1", "db:2", "x:latest"))), int64s)
 budgets = st.just(nodes.NO_BUDGET) | st.builds(
     nodes.Budget,
@@ -80,25 +81,22 @@ priority_classes = st.builds(
     st.booleans(),
 )
 
-plain_requirements = st.builds(
+plain_requirements = choices.every(
     labels.Requirement,
-    label_keys,
-    st.sampled_from((labels.Operator.IN, labels.Operator.NOT_IN)),
-    distinct(label_values, size=2),
-) | st.builds(
+    LABEL_KEYS,
+    (labels.Operator.IN, labels.Operator.NOT_IN),
+    choices.up_to(2, sorted(LABEL_VALUES)),
+) | choices.every(labels.Requirement, LABEL_KEYS, (labels.Operator.EXISTS, labels.Operator.DOES_NOT_EXIST))
+requirements = plain_requirements | choices.every(
     labels.Requirement,
-    label_keys,
-    st.sampled_from((labels.Operator.EXISTS, labels.Operator.DOES_NOT_EXIST)),
-)
-requirements = plain_requirements | st.builds(
-    labels.Requirement,
-    label_keys,
-    st.sampled_from((labels.Operator.GT, labels.Operator.LT)),
-    st.tuples(st.integers(-9, 9).map(str)),
+    LABEL_KEYS,
+    (labels.Operator.GT, labels.Operator.LT),
+    [(str(number),) for number in range(-9, 10)],
 )
 selectors = st.none() | st.lists(plain_requirements, max_size=2).map(labels.selector)
 node_terms = st.builds(pods.NodeTerm, tuples(requirements), tuples(requirements, size=1), st.booleans())
-terms = st.builds(pods.PodTerm, st.sampled_from((ZONE, RACK)), selectors, distinct(namespaces), selectors)
+some_namespaces_named = st.sampled_from(choices.up_to(2, NAMESPACES))
+terms = st.builds(pods.PodTerm, st.sampled_from((ZONE, RACK)), selectors, some_namespaces_named, selectors)
 wishes = st.builds(pods.PreferredPodTerm, st.integers(1, 100), terms)
 demands = st.builds(pods.Demand, amounts, st.integers(0, 1 << 40), st.integers(0, 1 << 40))
 specs = st.builds(
@@ -119,7 +117,7 @@ specs = st.builds(
         ),
         size=1,
     ),
-    ports=tuples(st.builds(pods.HostPort, st.just("TCP"), st.sampled_from(("10.0.0.1", "::1")), st.integers(1, 3))),
+    ports=tuples(choices.every(pods.HostPort, ("TCP",), ("10.0.0.1", "::1"), (1, 2, 3))),
     images=tuples(texts),
     image_volumes=tuples(texts, size=1),
     image_containers=st.integers(0, 3),
@@ -153,7 +151,7 @@ owning_specs = st.builds(
     ports=st.just((pods.HostPort("TCP", "10.0.0.1", 80),)),
 )
 shared_specs = st.one_of(plain_specs, owning_specs, specs)
-devices = st.lists(st.integers(0, 3), max_size=2, unique=True).map(sorted).map(tuple)
+devices = st.sampled_from(choices.up_to(2, range(4)))
 moments = st.floats(0, 2e9, allow_nan=False)
 some_pods = st.builds(
     pods.Pod,
@@ -251,7 +249,7 @@ vertices = st.one_of(
 )
 
 node_keys = node_names.map(keys.node_key)
-domain_keys = st.sampled_from((keys.domain_key(ZONE, "a"), keys.domain_key(ZONE, "b"), keys.domain_key(RACK, "a:b")))
+DOMAIN_KEYS = keys.domain_key(ZONE, "a"), keys.domain_key(ZONE, "b"), keys.domain_key(RACK, "a:b")
 vertex_keys = st.one_of(
     node_keys,
     pod_keys,
@@ -262,10 +260,10 @@ vertex_keys = st.one_of(
     namespaces.map(lambda namespace: keys.group_key(namespace, "shop")),
     st.integers(0, 2).map(lambda number: keys.rule_key("edge", number)),
 )
-physical = node_keys | domain_keys | st.sampled_from(PLACE_NAMES).map(keys.place_key)
-link_ids = st.builds(keys.EdgeID, physical, physical, st.just(keys.EdgeKind.LINK))
-contains_ids = st.builds(keys.EdgeID, physical, physical, st.just(keys.EdgeKind.CONTAINS)).filter(
-    lambda edge: edge.source != edge.target
+PHYSICAL = [*map(keys.node_key, NODE_NAMES), *DOMAIN_KEYS, *map(keys.place_key, PLACE_NAMES)]
+link_ids = choices.every(keys.EdgeID, PHYSICAL, PHYSICAL, (keys.EdgeKind.LINK,))
+contains_ids = choices.every(
+    lambda pair: keys.EdgeID(*pair, keys.EdgeKind.CONTAINS), itertools.permutations(PHYSICAL, 2)
 )
 runs_ids = st.builds(keys.EdgeID, pod_keys, node_keys, st.just(keys.EdgeKind.RUNS))
 # Mostly one and the same, so that graphs agree on some edges.

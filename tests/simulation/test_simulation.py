@@ -8,8 +8,11 @@ import pytest
 
 from tests.simulation import mutations, runs
 
+SEEDS = 25 if os.environ.get("CI") == "true" else 12
+"""`make simulation` plays a thousand; here as many as a change is to wait for."""
 
-@pytest.mark.parametrize("seed", range(1, 26))
+
+@pytest.mark.parametrize("seed", range(1, SEEDS + 1))
 def test_nothing_that_must_hold_is_broken(seed: int) -> None:
     """No pod bound twice, none lost, no node over-committed, the graph as the server has it."""
     result = runs.simulate(seed)
@@ -20,16 +23,14 @@ def test_nothing_that_must_hold_is_broken(seed: int) -> None:
 @pytest.mark.parametrize("seed", [5, 12])
 def test_a_seed_is_the_same_run_in_any_process(seed: int) -> None:
     """Whatever the order in which sets of strings are walked there."""
+    # In that order they are walked by this process's own salt, which is any other.
+    salt = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
     command = [sys.executable, "-m", "tests.simulation", "--seed", str(seed)]
-    told = {
-        subprocess.run(
-            command, env={**os.environ, "PYTHONHASHSEED": salt}, capture_output=True, text=True, check=True
-        ).stdout
-        for salt in ("1", "2")
-    }
+    told = subprocess.run(
+        command, env={**os.environ, "PYTHONHASHSEED": salt}, capture_output=True, text=True, check=True
+    )
 
-    (only,) = told
-    assert runs.simulate(seed).trace.digest in only
+    assert runs.simulate(seed).trace.digest in told.stdout
 
 
 @pytest.mark.parametrize("broken", ["deaf-to-bindings", "deaf-to-deletions", "early-end", "ghosts", "lost-tries"])

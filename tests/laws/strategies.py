@@ -263,7 +263,7 @@ vertex_keys = st.one_of(
 PHYSICAL = [*map(keys.node_key, NODE_NAMES), *DOMAIN_KEYS, *map(keys.place_key, PLACE_NAMES)]
 link_ids = choices.every(keys.EdgeID, PHYSICAL, PHYSICAL, (keys.EdgeKind.LINK,))
 contains_ids = choices.every(
-    lambda pair: keys.EdgeID(*pair, keys.EdgeKind.CONTAINS), itertools.permutations(PHYSICAL, 2)
+    lambda pair: keys.EdgeID(pair[0], pair[1], keys.EdgeKind.CONTAINS), itertools.permutations(PHYSICAL, 2)
 )
 runs_ids = st.builds(keys.EdgeID, pod_keys, node_keys, st.just(keys.EdgeKind.RUNS))
 # Mostly one and the same, so that graphs agree on some edges.

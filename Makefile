@@ -33,10 +33,11 @@ demo: setup ## Schedule the openb trace offline and write a report (minutes, no 
 cluster-demo: setup ## The same live: real etcd, kube-apiserver and kwok on loopback
 	@$(PY) examples/cluster/demo.py
 
-# A hundred of them start the program, which is compiled once even where the machine says that bytecode is not to be kept.
+# Many of them start the program, which is compiled once even where the machine says that bytecode is not to be kept.
 .PHONY: test
 test: setup ## Run the tests that need no control plane (minutes, no Go)
-	@PYTHONDONTWRITEBYTECODE= $(PY) -m pytest -n auto --dist worksteal -m "not cluster and not neighbours" $(PYTEST_ARGS)
+	@PYTHONDONTWRITEBYTECODE= $(PY) -m pytest -n auto --dist worksteal -m "not cluster and not neighbours" \
+		$(PYTEST_ARGS)
 
 .PHONY: test-cluster
 test-cluster: setup ## Run the tests on a real control plane (builds it once)

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from graphsched.base.values import pods
 from graphsched.decision import profile, trace
 from graphsched.decision.constraints import check, walk
-from graphsched.decision.scoring import company, nearness, scores, taints
+from graphsched.decision.scoring import cells, company, nearness, scores, taints
 from graphsched.graph import view
 
 RANK_SPAN = 1 << 24
@@ -254,12 +254,13 @@ def company_plugins(settings: profile.Profile) -> Sequence[company.Company]:
 
 
 def graph_plugins(settings: profile.Profile) -> Sequence[company.Company]:
-    """The score plugins that look at ways, and have a weight in this profile."""
+    """The score plugins that look at ways and cells, and have a weight in this profile."""
     every: tuple[company.Company, ...] = (
         nearness.Distance(),
         nearness.Peers(),
         nearness.Bandwidth(),
         nearness.Health(),
+        cells.Cells(),
     )
     return [each for each in every if settings.weights.get(each.plugin, 0)]
 

@@ -231,8 +231,8 @@ class Decider:
     def _company(self, graph: view.View, subject: check.Subject, passed: trace.Mask) -> dict[str, trace.Scores]:
         """Plugin → weighted score a row, of the scores outside the class that do not skip."""
         found: dict[str, trace.Scores] = {}
-        ways = subject.spec.graph is not None or graph.groups or graph.topology.links
-        for each in (*self._companies, *self._graph_scores) if ways else self._companies:
+        placed = subject.spec.graph is not None or graph.groups or graph.topology.links or graph.cells
+        for each in (*self._companies, *self._graph_scores) if placed else self._companies:
             score = each.score(graph, subject, passed)
             if score is not None:
                 found[each.plugin] = score * self.settings.weights[each.plugin]

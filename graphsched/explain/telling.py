@@ -26,6 +26,11 @@ def lines(explanation: why.Explanation, *, verbose: bool = False) -> Iterator[st
     if explanation.candidates:
         yield from _table(explanation)
     yield from _ways(explanation, verbose=verbose)
+    for fit in explanation.cells:
+        if fit.node == explanation.node:
+            yield f"  NUMA: {fit}."
+        elif verbose:
+            yield f"    {fit}"
     if explanation.rules:
         yield f"  Rules: {'; '.join(str(each) for each in explanation.rules)}."
     for avoided in explanation.avoided[:_AVOIDED_SHOWN]:

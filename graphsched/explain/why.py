@@ -16,7 +16,7 @@ import numpy as np
 
 from graphsched.base.values import nodes, pods, status
 from graphsched.decision import context as contexts, cycle, names, profile, trace
-from graphsched.explain import avoidance, company, groups, remedies, rulings, ways, wording
+from graphsched.explain import avoidance, cells, company, groups, remedies, rulings, ways, wording
 from graphsched.graph import occupancy, view
 
 PLUGIN_TITLES = {
@@ -33,6 +33,7 @@ PLUGIN_TITLES = {
     names.GRAPH_BANDWIDTH: "bandwidth to partners",
     names.GRAPH_HEALTH: "links in health",
     names.GRAPH_TAINTS: "weight of its tolerations",
+    names.GRAPH_CELLS: "fits one NUMA cell",
     names.GRAPH_POLICY: "rules of policies",
 }
 
@@ -111,6 +112,7 @@ class Explanation(msgspec.Struct, frozen=True, gc=False):
         avoided: Nodes that look worse for a while.
         ways: From each of the candidates to what the pod wants to be near and to its partners.
         rules: Those that weigh the first of the candidates.
+        cells: How it lies in the NUMA cells of each of the candidates, where that counts.
     """
 
     pod: str
@@ -128,6 +130,7 @@ class Explanation(msgspec.Struct, frozen=True, gc=False):
     avoided: tuple[avoidance.Avoided, ...] = ()
     ways: tuple[ways.Way, ...] = ()
     rules: tuple[rulings.Weighing, ...] = ()
+    cells: tuple[cells.Fit, ...] = ()
 
 
 def explain(
@@ -183,16 +186,19 @@ def explain(
             else _fits(base, subject, ranked)
         )
         placed = msgspec.structs.replace(placed, rules=rulings.weighing(beneath, subject, placed.node))
-        return _with_ways(placed, beneath, subject, context)
+        return _with_ways(placed, beneath, subject, decider.settings, context)
     return _pending(base, beneath, subject, evaluation, decider.settings)
 
 
-def _with_ways(found: Explanation, graph: view.View, pod: pods.Pod, context: contexts.Context) -> Explanation:
-    """With the ways from the node it has or gets, and from the runners-up."""
+def _with_ways(
+    found: Explanation, graph: view.View, pod: pods.Pod, settings: profile.Profile, context: contexts.Context
+) -> Explanation:
+    """With the ways from the node it has or gets, and from the runners-up, and how it lies in their cells."""
     told = [found.node, *(candidate.node for candidate in found.candidates if candidate.node != found.node)]
     known = [name for name in told if name in graph.columns.rows]
     every = tuple(way for name in known for way in ways.of_node(graph, pod, name, now=context.now))
-    return msgspec.structs.replace(found, ways=every) if every else found
+    lying = (cells.of_node(graph, pod, name, settings) for name in known)
+    return msgspec.structs.replace(found, ways=every, cells=tuple(each for each in lying if each is not None))
 
 
 def _gated(graph: view.View, pod: pods.Pod, waiting: Waiting | None) -> Explanation:

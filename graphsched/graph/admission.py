@@ -96,7 +96,9 @@ def _vertex_problem(key: keys.VertexKey, vertex: delta.Vertex) -> str | None:
         )
     if isinstance(vertex, selections.Selection) and not selections.is_key(key):
         return "it is of a kind that selects no pods, or its name is not that of an object in a namespace"
-    return _amounts_problem(vertex.amounts) if isinstance(vertex, places.Place) else None
+    if isinstance(vertex, places.Place):
+        return _amounts_problem(vertex.amounts) or _amounts_problem(vertex.available)
+    return None
 
 
 def _node_problem(node: nodes.Node) -> str | None:

@@ -92,7 +92,7 @@ def _problem(record: Record) -> str | None:
         return "a number does not fit 64 bits"
     match record:
         case places.Place():
-            if not specs.ascends(record.labels) or not specs.ascends(record.amounts):
+            if not all(map(specs.ascends, (record.labels, record.amounts, record.available))):
                 return "its labels or amounts are not sorted, or name something twice"
         case groups.Group():
             for workload in record.workloads:
@@ -110,7 +110,7 @@ def _numbers(record: Record) -> Iterator[int]:
     match record:
         case places.Place():
             yield record.tier or 0
-            yield from (amount for _, amount in record.amounts)
+            yield from (amount for _, amount in (*record.amounts, *record.available))
         case groups.Group():
             for workload in record.workloads:
                 yield from (dependency.cost_max or 0 for dependency in workload.dependencies)

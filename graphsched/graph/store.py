@@ -22,6 +22,7 @@ from graphsched.graph import (
     attributes,
     audit,
     budgets,
+    cells,
     columns,
     crowd,
     delta,
@@ -53,8 +54,8 @@ class Store:
 
     Attributes:
         generation: Counts up with every patch that was applied.
-        columns, attributes, ports, images, devices, topology, routes, links, budgets, matchers, crowd, selections,
-            groups, rules: See their modules; read them through a view.
+        columns, attributes, ports, images, devices, topology, routes, links, budgets, cells, matchers, crowd,
+            selections, groups, rules: See their modules; read them through a view.
         nominated: Node name → pods that are not placed and were nominated to it.
         log: The last patches, for followers; None until there is one.
     """
@@ -71,6 +72,7 @@ class Store:
         self.routes = routes.Routes(self.topology, self.columns)
         self.links = links.Links(self.columns.rows)
         self.budgets = budgets.Budgets(self.columns.rows)
+        self.cells = cells.Cells(self.columns.rows)
         self.matchers = matchers.MatcherIndex()
         self.streams = streams.StreamTable()
         self.selections = selections.Selections()
@@ -217,6 +219,7 @@ class Store:
             self.devices.resize(self.columns.capacity)
             self.links.resize(self.columns.capacity)
             self.budgets.resize(self.columns.capacity)
+            self.cells.resize(self.columns.capacity)
             self.matchers.resize(self.columns.capacity)
         for key, vertex in patch.vertices.items():
             self._write_vertex(key, vertex, touched)
@@ -271,6 +274,8 @@ class Store:
         elif isinstance(sample, groups.Group) and before != vertex:
             self.groups.set(key, vertex if isinstance(vertex, groups.Group) else None)
         elif isinstance(sample, places.Place):
+            was, now = (each if isinstance(each, places.Place) else None for each in (before, vertex))
+            self.cells.set(was, now)
             if vertex is None:
                 self.topology.remove_place(key)
             else:
@@ -292,6 +297,7 @@ class Store:
         if arriving:
             self.images.arrive(row)
             self.links.arrive(after.name)
+            self.cells.arrive(after.name)
         self.attributes.set(row, after)
         self.images.set(row, before.images if before else (), after.images)
         if before is None or before.labels != after.labels:
@@ -321,6 +327,7 @@ class Store:
         self.topology.remove_node(node.name)
         self.columns.remove(node.name)
         self.links.leave(row)
+        self.cells.leave(row)
         self.budgets.drop(row, node.name)
         self.columns.changed[row] = self.columns.reshaped[row] = self.generation
 

@@ -14,6 +14,7 @@ from graphsched.base.values import errors, keys, nodes, pods
 from graphsched.graph import (
     attributes,
     budgets,
+    cells,
     columns,
     crowd,
     links,
@@ -107,6 +108,12 @@ class View:
         if self._budgets is None:
             self._budgets = self._store.budgets.settle(self._pods_on)
         return self._budgets
+
+    @property
+    def cells(self) -> cells.Cells:
+        """What is free in the NUMA cells of the nodes."""
+        self.check()
+        return self._store.cells
 
     @property
     def links(self) -> links.Links:

@@ -226,11 +226,32 @@ def test_the_zones_of_a_node_are_places_in_it() -> None:
 
     assert {*cells, *holds("node/n1", *cells), link(*cells), link(*reversed(cells))} == set(found)
     assert (("cpu", 6000),) == found[keys.VertexKey(cells[0])].amounts
+    assert (("cpu", 2000),) == found[keys.VertexKey(cells[0])].available
+    assert ("n1", "node-0") == found[keys.VertexKey(cells[0])].cell
     assert ("numa", (("policy", "SingleNUMANodeContainerLevel"),)) == (
         found[keys.VertexKey(cells[0])].kind,
         found[keys.VertexKey(cells[0])].labels,
     )
     assert (11, None) == (found[link(*cells)].cost, found[link(*cells)].latency_ms)
+
+
+def test_what_nobody_says_of_a_zone_is_not_zero() -> None:
+    """Without `available` nothing is known to be free; without `allocatable` pods may have all; the attribute counts
+    before the older field.
+    """
+    resources = [{"name": "cpu", "capacity": "8"}, {"name": "memory", "allocatable": "1Gi", "available": "0"}]
+    body = {
+        "topologyPolicies": ["BestEffort"],
+        "attributes": [{"name": "topologyManagerPolicy", "value": "single-numa-node"}],
+        "zones": [{"name": "node-0", "type": "Node", "resources": resources}],
+    }
+    place = rows(describe("topology.node.k8s.io", "NodeResourceTopology", "n1", **body))[
+        keys.VertexKey("place/numa/n1/node-0")
+    ]
+
+    assert (("cpu", 8000), ("memory", 1 << 30)) == place.amounts
+    assert (("memory", 0),) == place.available
+    assert (("policy", "single-numa-node"),) == place.labels
 
 
 def _member(**selector: Json) -> Json:

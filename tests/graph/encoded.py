@@ -17,7 +17,7 @@ def sealed(buffer: bytes) -> bytes:
 
 
 RECORDS: tuple[records.Record, ...] = (
-    places.Place("slurm/leaf-1", tier=1, labels=(("rail", "3"),), amounts=(("cpu", 8000),)),
+    places.Place("slurm/leaf-1", tier=1, labels=(("rail", "3"),), amounts=(("cpu", 8000),), available=(("cpu", 500),)),
     groups.Group(
         "default",
         "shop",

@@ -179,13 +179,14 @@ some_selections = st.builds(
     st.sampled_from(("a", "b")),
     selectors,
 )
-PLACE_NAMES = ("slurm/leaf-1", "hypernode/s0")
+PLACE_NAMES = ("slurm/leaf-1", "hypernode/s0", f"numa/{NODE_NAMES[0]}/node-0")
 some_places = st.builds(
     places.Place,
     st.sampled_from(PLACE_NAMES),
-    st.sampled_from(("switch", "site")),
+    st.sampled_from(("switch", places.NUMA)),
     st.none() | st.integers(0, 3),
     some_labels,
+    amounts,
     amounts,
 )
 limits = st.none() | st.floats(0, 1e3)

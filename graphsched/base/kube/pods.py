@@ -15,7 +15,18 @@ import typing
 
 import msgspec
 
-from graphsched.base.kube import budgets, complaints, demands, interning, naming, requests, selections, selectors, wire
+from graphsched.base.kube import (
+    budgets,
+    complaints,
+    demands,
+    interning,
+    naming,
+    qos,
+    requests,
+    selections,
+    selectors,
+    wire,
+)
 from graphsched.base.values import errors, keys, labels, pods
 
 DEFAULT_SCHEDULER = "default-scheduler"
@@ -211,6 +222,7 @@ def _spec(
         features=_features(spec, containers),
         claims=claims,
         graph=None if body.metadata.annotations is None else demands.demand(body.metadata.annotations, namespace),
+        guaranteed=qos.guaranteed(spec),
     )
 
 

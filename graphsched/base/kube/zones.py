@@ -10,8 +10,8 @@ from graphsched.base.kube import naming, requests, wire
 from graphsched.base.values import descriptions, errors, keys, labels, nodes, places, relations
 
 KIND = "NodeResourceTopology"
-POLICY = "policy"
-"""Label of a place: how the kubelet aligns containers with cells."""
+_POLICY = "topologyManagerPolicy"
+"""Name of the attribute that says it; older agents say it in `topologyPolicies`."""
 
 
 class Distance(wire.Body, frozen=True, gc=False):
@@ -22,11 +22,12 @@ class Distance(wire.Body, frozen=True, gc=False):
 
 
 class ZoneResource(wire.Body, frozen=True, gc=False):
-    """An entry of `resources`: what the cell has, and what of it pods may have."""
+    """An entry of `resources`: what the cell has, what of it pods may have, and how much of that is free."""
 
     name: str = ""
     capacity: wire.Quantity | None = None
     allocatable: wire.Quantity | None = None
+    available: wire.Quantity | None = None
 
 
 class Zone(wire.Body, frozen=True, gc=False):
@@ -69,7 +70,7 @@ def describe(body: NodeResourceTopology) -> descriptions.Description:
     found: dict[str, places.Place] = {}
     ties: list[descriptions.Tie] = []
     zones = body.zones or []
-    told = labels.from_mapping({POLICY: ",".join(body.topology_policies)} if body.topology_policies else {})
+    told = _policy(body)
     with naming.blaming(KIND, body.metadata):
         names = {zone.name for zone in zones}
         for index, zone in enumerate(zones):
@@ -80,17 +81,22 @@ def describe(body: NodeResourceTopology) -> descriptions.Description:
             if zone.parent and (zone.parent not in names or zone.parent == zone.name):
                 problem = f'there is no other zone "{zone.parent}"'
                 raise errors.InputError(f"{field}.parent", problem=problem, remedy="name a zone of the object")
-            kind = "numa" if zone.type in {"", "Node"} else zone.type.lower()
-            place = places.Place(_name(node, zone.name), kind, labels=told, amounts=_amounts(zone, field))
+            kind = places.NUMA if zone.type in {"", "Node"} else zone.type.lower()
+            amounts, available = _amounts(zone, field)
+            name = places.cell_name(node, zone.name)
+            place = places.Place(name, kind, labels=told, amounts=amounts, available=available)
             found[zone.name] = place
-            holder = keys.place_key(_name(node, zone.parent)) if zone.parent else keys.node_key(node)
+            holder = keys.place_key(places.cell_name(node, zone.parent)) if zone.parent else keys.node_key(node)
             ties.append(descriptions.Tie(holder, place.key, relations.Contains(by)))
             ties += _distances(zone, place.key, node, names, by, field)
     return descriptions.Description(by, places=tuple(found.values()), ties=tuple(ties))
 
 
-def _name(node: str, zone: str) -> str:
-    return f"numa/{node}/{zone}"
+def _policy(body: NodeResourceTopology) -> labels.Labels:
+    """How its kubelet aligns, as the label of its places."""
+    by_attribute = next((each.value for each in body.attributes or () if each.name == _POLICY and each.value), "")
+    policy = by_attribute or ",".join(body.topology_policies or ())
+    return ((places.POLICY, policy),) if policy else labels.NO_LABELS
 
 
 def _distances(
@@ -104,15 +110,20 @@ def _distances(
             raise errors.InputError(f"{field}.costs[{index}].value", problem=problem, remedy=remedy)
         if each.name in names and each.name != zone.name:
             link = relations.Link(by=by, cost=each.value)
-            ties.append(descriptions.Tie(source, keys.place_key(_name(node, each.name)), link))
+            ties.append(descriptions.Tie(source, keys.place_key(places.cell_name(node, each.name)), link))
     return ties
 
 
-def _amounts(zone: Zone, field: str) -> nodes.Amounts:
-    """What pods may have of the zone; its capacity where nobody says how much of it that is."""
-    amounts: dict[str, int] = {}
+def _amounts(zone: Zone, field: str) -> tuple[nodes.Amounts, nodes.Amounts]:
+    """What pods may have of the zone (its capacity where nobody says how much of it that is), and what is free."""
+    whole: dict[str, int] = {}
+    free: dict[str, int] = {}
     for index, each in enumerate(zone.resources or ()):
-        given = each.capacity if each.allocatable is None else each.allocatable
-        if given is not None and requests.counted(each.name):
-            amounts[each.name] = requests.milli(given, f"{field}.resources[{index}]")
-    return requests.amounts(amounts, keep_zeros=True)
+        if not requests.counted(each.name):
+            continue
+        for amounts, given in ((whole, each.allocatable), (free, each.available)):
+            if given is not None:
+                amounts[each.name] = requests.milli(given, f"{field}.resources[{index}]")
+        if each.allocatable is None and each.capacity is not None:
+            whole[each.name] = requests.milli(each.capacity, f"{field}.resources[{index}]")
+    return requests.amounts(whole, keep_zeros=True), requests.amounts(free, keep_zeros=True)

@@ -200,6 +200,7 @@ class Spec(msgspec.Struct, frozen=True, weakref=True):
         claims: PersistentVolumeClaims, resource claims, volumes and groups that constrain placement, in the words of a
             refusal (`persistentVolumeClaim data`).
         graph: What it asks of the graph; None where that is nothing.
+        guaranteed: Whether its QoS class is Guaranteed, so that kubelets may align it with NUMA cells.
     """
 
     demand: Demand = Demand()
@@ -221,6 +222,7 @@ class Spec(msgspec.Struct, frozen=True, weakref=True):
     features: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()
     graph: GraphDemand | None = None
+    guaranteed: bool = False
 
 
 class Pod(msgspec.Struct, frozen=True, gc=False):

@@ -93,6 +93,7 @@ def _place(graph: store.Store, draft: maps.Draft, key: keys.VertexKey) -> None:
             tier=vertex.tier,
             labels=dict(vertex.labels),
             amounts=dict(vertex.amounts),
+            available=dict(vertex.available),
         )
     else:
         label = keys.name_of(key).partition("=")[0]

@@ -22,7 +22,7 @@ import msgspec
 
 from graphsched.graph import delta, envelope, packing, unpacking, wire
 
-FORMAT = 3
+FORMAT = 4
 """Raised whenever an older reader would misread or miss anything; see the schema."""
 
 KIND = envelope.Kind("encoded patch", "DeltaGraph", wire.IDENTIFIER, FORMAT)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
@@ -21,28 +21,8 @@ from graphsched.base.values import labels, nodes, pods, quantities
 _ENCODER = msgspec.json.Encoder()
 _DECODER = msgspec.json.Decoder(pods.Spec)
 _SELECTOR_DECODER = msgspec.json.Decoder(labels.Selector | None)
-_FIRST_FIELDS = (
-    "demand",
-    "node_name",
-    "selector",
-    "affinity",
-    "preferred",
-    "tolerations",
-    "ports",
-    "images",
-    "image_volumes",
-    "image_containers",
-    "pod_affinity",
-    "pod_anti_affinity",
-    "preferred_pod_affinity",
-    "preferred_pod_anti_affinity",
-    "spread",
-    "gpu",
-    "features",
-    "claims",
-)
-"""What a spec had up to format 2: a text of that time has these and no others."""
-_FORMAT_OF_FIRST_FIELDS = 2
+_SINCE = {"graph": 3, "guaranteed": 4}
+"""Field of a spec → the format that brought it; the others were there from the first. Texts of older ones lack it."""
 _LENGTH_MAX = 1 << 20
 """Bytes; the API server holds whole objects to 1.5 MiB."""
 
@@ -73,15 +53,17 @@ def decode(text: str, version: int) -> pods.Spec | str:
     problem = _problem(spec)
     if problem:
         return problem
-    if _canonical(spec, version) != text:
+    if canonical(spec, _SINCE, version) != text:
         return "a spec is not in canonical form, or of a later version"
     return spec
 
 
-def _canonical(spec: pods.Spec, version: int) -> str:
-    if version > _FORMAT_OF_FIRST_FIELDS:
-        return encode(spec)
-    return _ENCODER.encode({name: getattr(spec, name) for name in _FIRST_FIELDS}).decode()
+def canonical(value: msgspec.Struct, since: Mapping[str, int], version: int) -> str:
+    """The canonical text in that version of the format, in which fields that came `since` a later one are missing."""
+    if all(version >= first for first in since.values()):
+        return _ENCODER.encode(value).decode()
+    names = (name for name in value.__struct_fields__ if since.get(name, 0) <= version)
+    return _ENCODER.encode({name: getattr(value, name) for name in names}).decode()
 
 
 def encode_selector(selector: labels.Selector | None) -> str:

@@ -100,7 +100,7 @@ def _checked(tables: wire.Tables, texts: list[str], version: int) -> delta.Patch
     for spec in known:
         if isinstance(spec, str):
             return f"specs: {spec}"
-    rare = [records.decode(texts[key], texts[value]) for key, value in tables.rows["records"].tolist()]
+    rare = [records.decode(texts[key], texts[value], version) for key, value in tables.rows["records"].tolist()]
     for record in rare:
         if isinstance(record, str):
             return f"records: {record}"

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from graphsched.base.values import keys, labels, nodes, pods, relations
-from graphsched.graph import codec, delta, packing, specs, wire
+from graphsched.base.values import keys, labels, nodes, places, pods, relations
+from graphsched.graph import codec, delta, packing, records, specs, wire
 from graphsched.graph.generated import DeltaGraph
 from tests.graph import encoded
 from tests.laws import strategies
@@ -301,9 +301,9 @@ def test_a_spec_that_is_not_exactly_understood_is_refused(text: str, detail: str
 
 
 def test_a_change_of_the_spec_raises_the_format() -> None:
-    """The texts of format 3 have these fields and no others; with other ones, `codec.FORMAT` must be another.
+    """The texts of format 4 have these fields and no others; with other ones, `codec.FORMAT` must be another.
 
-    Those of format 2 are read all the same: what came later is then as a pod has it that says nothing.
+    Those of formats 2 and 3 are read all the same: what came later is then as a pod has it that says nothing.
     """
     whatever = labels.Selector((labels.Requirement("a", labels.Operator.EXISTS),))
     term = pods.PodTerm("zone", whatever, ("default",), None)
@@ -339,9 +339,25 @@ def test_a_change_of_the_spec_raises_the_format() -> None:
 
     in_format_3 = f'{in_format_2[:-1]},"graph":null}}'
 
-    assert (specs.encode(spec), codec.FORMAT) == (in_format_3, 3)
+    in_format_4 = f'{in_format_3[:-1]},"guaranteed":false}}'
+
+    assert (specs.encode(spec), codec.FORMAT) == (in_format_4, 4)
+    assert specs.decode(in_format_4, 4) == spec
     assert specs.decode(in_format_3, 3) == spec
     assert specs.decode(in_format_2, 2) == spec
+    assert isinstance(specs.decode(in_format_4, 3), str)
+    assert isinstance(specs.decode(in_format_3, 4), str)
+
+
+def test_a_place_of_an_older_format_says_nothing_of_what_is_free() -> None:
+    """Its text has no such field, and one of this format has it."""
+    place = places.Place("numa/n1/a", places.NUMA, amounts=(("cpu", 1),))
+    text = records.encode(place)
+    older = text.replace(',"available":[]', "")
+
+    assert place == records.decode(place.key, text, 4) == records.decode(place.key, older, 3)
+    assert isinstance(records.decode(place.key, older, 4), str)
+    assert isinstance(records.decode(place.key, text, 3), str)
 
 
 def test_a_field_of_a_later_schema_is_refused() -> None:

@@ -59,7 +59,7 @@ def test_what_a_format_does_not_know_is_refused_under_its_name(patch: delta.Patc
 )
 def test_a_record_that_is_not_exactly_understood_is_refused(text: str, detail: str) -> None:
     """What this version does not know may be a condition."""
-    problem = records.decode("place/slurm/leaf-1", text)
+    problem = records.decode("place/slurm/leaf-1", text, codec.FORMAT)
 
     assert isinstance(problem, str)
     assert detail in problem

@@ -97,7 +97,7 @@ def test_a_reservation_that_is_used_up_says_so() -> None:
 def test_amounts_come_in_one_order() -> None:
     """Whichever node named a resource first."""
     odd = make_node("n2").resource("a.example/x", "1").resource("z.example/y", "2")
-    other = make_node("n1").resource("z.example/y", "2").resource("a.example/x", "1")
+    other = make_node("n1").resource("z.example/y", "2").resource("m.example/x", "1")
     texts = []
     for order in ((odd, other), (other, odd)):
         graph = store.Store()
@@ -116,6 +116,7 @@ def test_columns_hold_what_is_installed() -> None:
     row = graph.columns.rows["n1"]
     assert (0, 1 << 30) == (graph.columns.installed["cpu"][row], graph.columns.installed["memory"][row])
     graph.apply(delta.Patch().remove(make_node("n2").build().key))
+    assert 0 == graph.columns.installed["cpu"].sum()
     for number in range(20):
         graph.apply(delta.Patch().set_vertex(make_node(f"m{number}").build()))
 

@@ -113,7 +113,11 @@ def test_the_columns_say_what_a_loop_over_the_cells_says(
 ) -> None:
     """For every node, whatever the others tell."""
     graph = world(
-        *(cell(f"n{node}", f"c{number}", **free) for node, each in enumerate(told) for number, free in enumerate(each)),
+        *(
+            cell(f"n{node}", f"c{number}", policy="", **free)
+            for node, each in enumerate(told)
+            for number, free in enumerate(each)
+        ),
         nodes=tuple(f"n{number}" for number in range(len(told))),
     )
     wanted = tuple(sorted(asked.items()))

@@ -58,6 +58,13 @@ class Dependencies:
         """The graph as it is now."""
         return walking.Graph(self._writer.picture(), self._space)
 
+    def before(self, key: keys.VertexKey) -> tuple[keys.VertexKey, ...]:
+        """The pods here that this one waits for itself, by name."""
+        ties = self._ties.get(key)
+        if ties is None:
+            return ()
+        return tuple(sorted({bearer for awaited in ties.wants for bearer in self._bearers.get(awaited, ())}))
+
     def set_group(self, before: groups.Group | None, after: groups.Group | None) -> None:
         """A group came, changed or went."""
         sample = after if after is not None else before

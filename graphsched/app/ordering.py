@@ -20,6 +20,7 @@ from graphsched.app import backlog, dependencies, extensions, settings
 from graphsched.base.kit import clock as clocks
 from graphsched.base.values import groups, keys, nodes, pods
 from graphsched.decision import walking
+from graphsched.explain import why
 
 _log = logging.getLogger(__name__)
 
@@ -107,6 +108,15 @@ class Ordering:
         self._failures = 0
         self._queue.rank({key: place for place, key in enumerate(answer.keys)}, otherwise=len(graph))
         self._tell_of_cycles(graph, answer)
+
+    def told(self, key: keys.VertexKey) -> why.Order | None:
+        """The place of a pod in the queue as it is now; None for one that is not there."""
+        places = sorted((entry.order, entry.pod.key) for entry in self._queue.entries())
+        for place, (_, other) in enumerate(places, 1):
+            if other == key:
+                after = tuple(each.partition("/")[2] for each in self._dependencies.before(key))
+                return why.Order(self._plugin.name, place, len(places), after)
+        return None
 
     def _tell_of_cycles(self, graph: walking.Graph, answer: walking.Answer) -> None:
         cycle = graph.cycle(walking.Context()) if len(answer.keys) < len(graph) else ()

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from graphsched.app import auditing, dumping, intake, leadership, loop as loops, parking, policing
+from graphsched.app import auditing, dumping, intake, leadership, loop as loops, ordering, parking, policing
 from graphsched.base.kit import clock as clocks
 from graphsched.base.values import keys
 from graphsched.decision import cycle
@@ -40,6 +40,7 @@ class Sights:
         clock: clocks.Clock,
         elector: leadership.Elector | None = None,
         policies: policing.Policing | None = None,
+        order: Sequence[ordering.Ordering] = (),
     ) -> None:
         self._parts = parts
         self._loop = loop
@@ -49,6 +50,7 @@ class Sights:
         self._clock = clock
         self._elector = elector
         self._policies = policies
+        self._order = order
         self.stopping = False
         """Set when the program is told to end: it is not ready any more."""
 
@@ -147,6 +149,7 @@ class Sights:
             seconds=now - entry.added,
             attempts=entry.attempts,
             next_try_s=max(0.0, entry.end - now) if penalised else None,
+            order=next((each.told(key) for each in self._order), None),
         )
 
     def queue(self) -> object:

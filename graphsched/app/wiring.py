@@ -190,7 +190,7 @@ def build(settings: configuration.Settings, api: clients.Client, *, clock: clock
         at_rest=checkup.look if settings.log.level == "debug" else lambda _: None,
     )
     auditor = _auditor(settings, api, parts, loop, reflectors, checkup, surveyor, clock=clock, rng=rng)
-    shown = _shown(parts, loop, decider, reflectors, auditor, clock=clock, elector=elector, ruling=ruling)
+    shown = _shown(parts, loop, decider, reflectors, auditor, clock=clock, elector=elector, ruling=ruling, order=order)
     return Program(
         loop=loop,
         parts=parts,
@@ -214,10 +214,13 @@ def _shown(
     clock: clocks.Clock,
     elector: leadership.Elector | None,
     ruling: policing.Policing | None,
+    order: tuple[ordering.Ordering, ...],
 ) -> sights.Sights:
     """What shows how things stand, also to whoever scrapes the metrics."""
     followed = [each.progress for each in reflectors]
-    shown = sights.Sights(parts, loop, decider, followed, auditor, clock=clock, elector=elector, policies=ruling)
+    shown = sights.Sights(
+        parts, loop, decider, followed, auditor, clock=clock, elector=elector, policies=ruling, order=order
+    )
     parts.meters.refresh_with(shown.refresh)
     return shown
 

@@ -41,6 +41,17 @@ def lines(explanation: why.Explanation, *, verbose: bool = False) -> Iterator[st
         yield f"  Smallest change: {', or '.join(str(change) for change in explanation.changes)}."
     if explanation.wakes_on and explanation.state != "fits":
         yield f"  Wakes on: {wording.either(explanation.wakes_on)}.{_tries(explanation.waiting)}"
+    if explanation.waiting is not None and explanation.waiting.order is not None:
+        yield f"  In the queue: {_place(explanation.waiting.order)}."
+
+
+def _place(order: why.Order) -> str:
+    told = f"{order.place:,} of {order.of:,} in the order of {order.plugin}"
+    if not order.after:
+        return told
+    more = len(order.after) - _NODES_SHOWN
+    rest = f" and {more} more" if more > 0 else ""
+    return f"{told}, after {', '.join(order.after[:_NODES_SHOWN])}{rest}, which it depends on"
 
 
 def _tries(waiting: why.Waiting | None) -> str:

@@ -56,6 +56,22 @@ _WAKES = {
 }
 
 
+class Order(msgspec.Struct, frozen=True, gc=False):
+    """A pending pod's place in a queue that a plugin puts in order.
+
+    Attributes:
+        plugin: Its name.
+        place: 1 for the pod that goes first of all.
+        of: Number of pods in the queue.
+        after: `namespace/name` of the pods in the queue that it depends on itself.
+    """
+
+    plugin: str
+    place: int
+    of: int
+    after: tuple[str, ...] = ()
+
+
 class Waiting(msgspec.Struct, frozen=True, gc=False):
     """What a live queue knows of a pending pod.
 
@@ -63,11 +79,13 @@ class Waiting(msgspec.Struct, frozen=True, gc=False):
         seconds: How long it has been waiting.
         attempts: How often it was tried.
         next_try_s: When it is tried again by itself; None when only an event wakes it.
+        order: Its place, where `queue.order` names a plugin.
     """
 
     seconds: float
     attempts: int
     next_try_s: float | None = None
+    order: Order | None = None
 
 
 class Advised(msgspec.Struct, frozen=True, gc=False):

@@ -9,29 +9,9 @@ import msgspec
 from hypothesis import strategies as st
 
 from graphsched.app import dependencies
-from graphsched.base.values import groups, keys, labels, pods
+from graphsched.base.values import groups, keys, pods
 from graphsched.decision import walking
-
-
-def pod(name: str, app: str = "") -> pods.Pod:
-    """A waiting pod, with an app label if it is to have one."""
-    return pods.Pod(keys.pod_key("default", name), labels=labels.from_mapping({"app": app} if app else {}))
-
-
-def group(name: str, **calls: str) -> groups.Group:
-    """A group whose workloads are those of the app of their name; each calls the ones listed after it."""
-    return groups.Group(
-        "default",
-        name,
-        tuple(
-            groups.Workload(
-                app,
-                labels.selector([labels.Requirement("app", labels.Operator.IN, (app,))]),
-                tuple(groups.Dependency(other) for other in called.split()),
-            )
-            for app, called in calls.items()
-        ),
-    )
+from tests.app import ties
 
 
 def edges(tied: dependencies.Dependencies) -> dict[str, list[walking.Key]]:
@@ -43,10 +23,10 @@ def edges(tied: dependencies.Dependencies) -> dict[str, list[walking.Key]]:
 def test_callers_wait_for_whom_they_call() -> None:
     """By way of the workload, so that many pods that wait for many are few edges."""
     tied = dependencies.Dependencies()
-    tied.set_group(None, group("shop", web="db", db=""))
+    tied.set_group(None, ties.group("shop", web="db", db=""))
     for number in range(3):
-        tied.enter(pod(f"web-{number}", "web"))
-        tied.enter(pod(f"db-{number}", "db"))
+        tied.enter(ties.pod(f"web-{number}", "web"))
+        tied.enter(ties.pod(f"db-{number}", "db"))
 
     awaited = "awaited/default/shop/db"
     expected: dict[str, list[str]] = {f"pod/default/db-{number}": [awaited] for number in range(3)}
@@ -58,9 +38,9 @@ def test_callers_wait_for_whom_they_call() -> None:
 def test_pods_that_nothing_ties_are_no_vertices() -> None:
     """The queue of a cluster without dependencies costs the walk nothing."""
     tied = dependencies.Dependencies()
-    tied.set_group(None, group("shop", web="db", db=""))
-    tied.enter(pod("alone"))
-    tied.enter(pod("cache-0", "cache"))
+    tied.set_group(None, ties.group("shop", web="db", db=""))
+    tied.enter(ties.pod("alone"))
+    tied.enter(ties.pod("cache-0", "cache"))
 
     assert 0 == len(tied)
     assert 0 == tied.version
@@ -71,7 +51,7 @@ def test_a_pod_waits_for_the_names_in_its_annotation() -> None:
     tied = dependencies.Dependencies()
     waiting = pods.Spec(graph=pods.GraphDemand(depends_on=("cache", "other/db")))
     tied.enter(pods.Pod(keys.pod_key("default", "web"), spec=waiting))
-    tied.enter(pod("cache-0", "cache"))
+    tied.enter(ties.pod("cache-0", "cache"))
     owner = keys.selection_key("StatefulSet", "other", "db")
     tied.enter(pods.Pod(keys.pod_key("other", "db-0"), owner=owner))
     tied.enter(pods.Pod(keys.pod_key("default", "db")))
@@ -89,16 +69,16 @@ def test_a_pod_waits_for_the_names_in_its_annotation() -> None:
 def test_nobody_waits_for_a_sibling() -> None:
     """A workload that names itself does not wait."""
     tied = dependencies.Dependencies()
-    tied.set_group(None, group("shop", web="web"))
-    tied.enter(pod("web-0", "web"))
+    tied.set_group(None, ties.group("shop", web="web"))
+    tied.enter(ties.pod("web-0", "web"))
 
     assert {} == edges(tied)
 
 
 WORLD = {
-    "a": group("a", web="db", db="disk", disk=""),
-    "b": group("b", web="cache", cache=""),
-    "a2": msgspec.structs.replace(group("a", web="cache db", db=""), name="a"),
+    "a": ties.group("a", web="db", db="disk", disk=""),
+    "b": ties.group("b", web="cache", cache=""),
+    "a2": msgspec.structs.replace(ties.group("a", web="cache db", db=""), name="a"),
 }
 
 
@@ -114,7 +94,7 @@ def test_any_history_gives_what_a_fresh_graph_holds(seed: int) -> None:
         name = f"p{rng.randrange(8)}"
         match rng.randrange(4):
             case 0 | 1:
-                there[name] = pod(name, rng.choice(["web", "db", "disk", "cache", ""]))
+                there[name] = ties.pod(name, rng.choice(["web", "db", "disk", "cache", ""]))
                 tied.enter(there[name])
             case 2:
                 there.pop(name, None)

@@ -10,31 +10,15 @@ import pytest
 
 from graphsched.app import backlog, ordering, settings
 from graphsched.base.kit import clock as clocks
-from graphsched.base.values import groups, keys, labels, pods
+from graphsched.base.values import pods
 from graphsched.decision import walking
+from graphsched.explain import why
+from tests.app import ties
 
 
 def pod(name: str, priority: int = 0) -> pods.Pod:
     """A waiting pod whose app is the first letter of its name."""
-    return pods.Pod(
-        keys.pod_key("default", name), uid=name, priority=priority, labels=labels.from_mapping({"app": name[0]})
-    )
-
-
-def chain(*apps: str, name: str = "g") -> groups.Group:
-    """Each app calls the next one, so the last of them goes first."""
-    return groups.Group(
-        "default",
-        name,
-        tuple(
-            groups.Workload(
-                app,
-                labels.selector([labels.Requirement("app", labels.Operator.IN, (app,))]),
-                tuple(groups.Dependency(other) for other in apps[place + 1 : place + 2]),
-            )
-            for place, app in enumerate(apps)
-        ),
-    )
+    return ties.pod(name, name[0], priority)
 
 
 class Counts(list[str]):
@@ -74,7 +58,7 @@ def test_the_longest_chain_goes_first_and_what_it_waits_for_before_it() -> None:
     """Pods without dependencies come last, in the order they came."""
     world = World(walking.CriticalPath())
     world.add(pod("x1"), pod("a1"), pod("b1"), pod("c1"), pod("x2"), pod("c2"))
-    world.ordering.group(None, chain("a", "b", "c"))
+    world.ordering.group(None, ties.group("g", a="b", b="c", c=""))
 
     assert ["c1", "c2", "b1", "a1", "x1", "x2"] == world.order()
 
@@ -83,7 +67,7 @@ def test_a_higher_priority_goes_first_all_the_same() -> None:
     """Dependencies order pods of one priority only."""
     world = World(walking.CriticalPath())
     world.add(pod("a1"), pod("b1"), pod("x1", priority=5))
-    world.ordering.group(None, chain("a", "b"))
+    world.ordering.group(None, ties.group("g", a="b", b=""))
 
     assert ["x1", "b1", "a1"] == world.order()
 
@@ -91,7 +75,7 @@ def test_a_higher_priority_goes_first_all_the_same() -> None:
 def test_pods_that_come_later_are_put_where_they_belong() -> None:
     """And the order is made anew only when something changed."""
     world = World(walking.CriticalPath())
-    world.ordering.group(None, chain("a", "b"))
+    world.ordering.group(None, ties.group("g", a="b", b=""))
     world.add(pod("a1"), pod("x1"))
     world.clock.advance(1)
     world.ordering.arrange(world.clock.monotonic())
@@ -103,10 +87,29 @@ def test_pods_that_come_later_are_put_where_they_belong() -> None:
     assert ["done"] * 2 == world.results
 
 
+def test_each_pod_is_told_its_place_and_whom_it_comes_after() -> None:
+    """Of all that wait; one that is gone has none, and holds up nobody any more."""
+    world = World(walking.CriticalPath())
+    world.ordering.group(None, ties.group("g", a="b", b=""))
+    b1 = pod("b1")
+    world.add(pod("x1"), pod("a1"), b1)
+    world.clock.advance(1)
+    world.ordering.arrange(world.clock.monotonic())
+
+    def told() -> list[why.Order | None]:
+        return [world.ordering.told(pod(name).key) for name in ("b1", "a1", "x1")]
+
+    after = ("default/b1",)
+    assert [why.Order("criticalPath", place, 3, after if place == 2 else ()) for place in (1, 2, 3)] == told()
+    world.queue.remove(b1.key, 0)
+    world.ordering.pod(b1, msgspec.structs.replace(b1, node="n1"))
+    assert [None, why.Order("criticalPath", 1, 2), why.Order("criticalPath", 2, 2)] == told()
+
+
 def test_a_pod_that_is_bound_holds_up_nobody() -> None:
     """It leaves the graph with the queue."""
     world = World(walking.CriticalPath())
-    world.ordering.group(None, chain("a", "b"))
+    world.ordering.group(None, ties.group("g", a="b", b=""))
     b1 = pod("b1")
     world.add(pod("x1"), pod("a1"), b1)
     world.queue.remove(b1.key, 0)
@@ -133,7 +136,7 @@ def test_a_broken_plugin_is_counted_and_asked_again_after_a_pause_that_doubles(
 ) -> None:
     """The queue keeps its order, and the log names the plugin and what went wrong."""
     world = World(Broken())
-    world.ordering.group(None, chain("a", "b"))
+    world.ordering.group(None, ties.group("g", a="b", b=""))
     world.add(pod("a1"), pod("b1"))
     with caplog.at_level(logging.WARNING):
         for _ in range(8):
@@ -149,8 +152,8 @@ def test_a_broken_plugin_is_counted_and_asked_again_after_a_pause_that_doubles(
 def test_a_circle_of_dependencies_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
     """By the pods on it."""
     world = World(walking.CriticalPath())
-    world.ordering.group(None, chain("a", "b", name="one"))
-    world.ordering.group(None, chain("b", "a", name="other"))
+    world.ordering.group(None, ties.group("one", a="b", b=""))
+    world.ordering.group(None, ties.group("other", b="a", a=""))
     with caplog.at_level(logging.WARNING):
         world.add(pod("a1"), pod("b1"))
         assert ["a1", "b1"] == world.order()
@@ -172,6 +175,6 @@ def test_without_the_setting_nothing_orders_the_queue() -> None:
 def test_a_simulation_orders_as_the_live_queue_does() -> None:
     """The same pods, given at once."""
     waiting = [pod("x1", priority=1), pod("a1"), pod("b1"), pod("x2")]
-    found = ordering.in_order(walking.CriticalPath(), [chain("a", "b")], waiting, budget_s=10)
+    found = ordering.in_order(walking.CriticalPath(), [ties.group("g", a="b", b="")], waiting, budget_s=10)
 
     assert ["x1", "b1", "a1", "x2"] == [each.name for each in found]

@@ -37,6 +37,7 @@ _EDGE_KINDS: dict[type, keys.EdgeKind] = {
     relations.Link: keys.EdgeKind.LINK,
     relations.Runs: keys.EdgeKind.RUNS,
 }
+_VERTEX_KINDS = frozenset(kind.value for kind in keys.Kind)
 _PHYSICAL = frozenset({keys.Kind.NODE.value, keys.Kind.DOMAIN.value, keys.Kind.PLACE.value})
 
 
@@ -49,8 +50,8 @@ def sift(patch: delta.Patch, promised: Promised) -> tuple[delta.Patch, list[str]
     """The patch without its bad rows, at the same place in its stream, and what is wrong with each of them."""
     bad = dict(_problems(patch, promised))
     good = delta.Patch(
-        removed=patch.removed,
-        cut=patch.cut,
+        removed=patch.removed - bad.keys(),
+        cut=patch.cut - bad.keys(),
         vertices={key: vertex for key, vertex in patch.vertices.items() if key not in bad},
         edges={edge: value for edge, value in patch.edges.items() if edge not in bad},
         stream=patch.stream,
@@ -65,6 +66,12 @@ def of_vertex(vertex: delta.Vertex) -> str | None:
 
 def _problems(patch: delta.Patch, promised: Promised) -> Iterator[tuple[keys.VertexKey | keys.EdgeID, str]]:
     """Each bad row and a sentence that names it."""
+    for removed in patch.removed:
+        if not is_key(removed):
+            yield removed, f'removed "{removed[:80]}" is no key of a vertex'
+    for cut in patch.cut:
+        if not (is_key(cut.source) and is_key(cut.target)):
+            yield cut, f'cut "{cut.source[:80]}" → "{cut.target[:80]}": an end is no key of a vertex'
     for key, vertex in patch.vertices.items():
         found = _vertex_problem(key, vertex)
         if found:
@@ -78,12 +85,32 @@ def _problems(patch: delta.Patch, promised: Promised) -> Iterator[tuple[keys.Ver
             yield edge, f"edge {edge.source} → {edge.target}: {found}"
 
 
+def is_key(text: str) -> bool:
+    """Whether a vertex may be called so, here and on the wire."""
+    kind, _, name = text.partition("/")
+    if kind not in _VERTEX_KINDS or not name:
+        return False
+    if kind == keys.Kind.POD:
+        namespace, _, pod = name.partition("/")
+        return bool(namespace and pod)
+    if kind == keys.Kind.SELECTION:
+        return selections.is_key(text)
+    if kind == keys.Kind.DOMAIN:
+        return name.find("=") > 0
+    if kind in {keys.Kind.GROUP, keys.Kind.RULE}:
+        owner, _, rest = name.partition("/")
+        return bool(owner and rest)
+    return True
+
+
 def _vertex_problem(key: keys.VertexKey, vertex: delta.Vertex) -> str | None:
     kind = _KINDS.get(type(vertex))
     if kind is None or keys.kind_of(key) != kind or vertex.key != key:
         return "the key is not that of the vertex"
     if not keys.name_of(key):
         return "the name is empty"
+    if kind != keys.Kind.SELECTION and not is_key(key):
+        return "the key lacks a part of its name"
     if isinstance(vertex, nodes.Node):
         return _node_problem(vertex)
     if isinstance(vertex, pods.Pod):
@@ -149,6 +176,8 @@ def _amounts_problem(amounts: nodes.Amounts) -> str | None:
 def _edge_problem(edge: keys.EdgeID, value: relations.Edge) -> str | None:
     if _EDGE_KINDS.get(type(value)) is not edge.kind:
         return f"the attributes are not those of a {edge.kind} edge"
+    if not (is_key(edge.source) and is_key(edge.target)):
+        return "an end is no key of a vertex"
     if isinstance(value, relations.Link):
         return _link_problem(value)
     if isinstance(value, relations.Contains):

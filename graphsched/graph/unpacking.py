@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsched.base.values import keys, labels as values, nodes, pods, relations, selections
-from graphsched.graph import delta, packing, records, specs, wire
+from graphsched.graph import admission, delta, packing, records, specs, wire
 
 Rows = npt.NDArray[typing.Any]
 
@@ -71,7 +71,6 @@ _IDENTITIES = {
     "addresses": "node",
     "budgets": "node",
 }
-_KINDS = frozenset(kind.value for kind in keys.Kind)
 _KIND_NAMES = {number: kind for kind, number in packing.EDGE_NUMBERS.items()}
 _LATER_VECTORS = ("records", "contains", "sourced_links", "addresses", "budgets")
 _FORMAT_OF_LATER_VECTORS = 3
@@ -241,7 +240,7 @@ def _name_problem(tables: wire.Tables, texts: list[str]) -> str | None:
         + [rows[name][end] for name in (*_EDGE_VECTORS, "cut") for end in ("source", "target")]
     )
     for number in np.unique(used).tolist():
-        if not _is_key(texts[number]):
+        if not admission.is_key(texts[number]):
             return f'"{texts[number][:80]}" is no key of a vertex'
     for name, column, kind in (
         ("pods", "key", "pod/"),
@@ -258,23 +257,6 @@ def _name_problem(tables: wire.Tables, texts: list[str]) -> str | None:
         if not np.isin(rows[name]["node"], rows["nodes"]["name"]).all():
             return f"{name}.node: a node has no row"
     return None
-
-
-def _is_key(text: str) -> bool:
-    kind, _, name = text.partition("/")
-    if kind not in _KINDS or not name:
-        return False
-    if kind == keys.Kind.POD:
-        namespace, _, pod = name.partition("/")
-        return bool(namespace and pod)
-    if kind == keys.Kind.SELECTION:
-        return selections.is_key(text)
-    if kind == keys.Kind.DOMAIN:
-        return name.find("=") > 0
-    if kind in {keys.Kind.GROUP, keys.Kind.RULE}:
-        owner, _, rest = name.partition("/")
-        return bool(owner and rest)
-    return True
 
 
 def _edge_problem(tables: wire.Tables, texts: list[str]) -> str | None:  # noqa: ARG001  all checks have one shape

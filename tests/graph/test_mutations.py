@@ -1,9 +1,12 @@
 """
-Ten thousand damaged messages: none is applied in part, none raises.
+Fifteen thousand patches that are not what they should be: none is applied in part, none raises.
 
-Each is a good message changed by one to three random strokes: bits flipped, bytes cut off or put in, blocks exchanged,
-lengths and counts that lie, identifiers and formats of others. Half of them get a checksum that fits the damage, so
-that it reaches the checks behind. The seeds are fixed.
+Five thousand have wrong values, as a source with a bug would send them: these go to a live store and, where they can be
+encoded, to a follower, and both say the same of each. Ten thousand are damaged messages, each a good one changed by one
+to three random strokes: bits flipped, bytes cut off or put in, blocks exchanged, lengths and counts that lie,
+identifiers and formats of others. Half of them get a checksum that fits the damage, so that it reaches the checks
+behind.
+The seeds are fixed.
 """
 
 from __future__ import annotations
@@ -20,11 +23,11 @@ import pytest
 
 from graphsched.base.values import keys, nodes
 from graphsched.graph import codec, delta, edge_codec, edges, envelope, followers
-from tests.graph import encoded
+from tests.graph import encoded, estranged
 from tests.laws import meaning
 
 MESSAGES = 5000
-"""Of each of two kinds: patches, and changes of edge tables."""
+"""Of each of three kinds: patches, changes of edge tables, and patches with wrong values."""
 HEAD = envelope.HEADER_BYTES
 EPOCH = 5
 
@@ -133,6 +136,81 @@ def test_no_damaged_patch_is_applied_in_part(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
+def test_no_patch_with_wrong_values_is_applied_in_part(seed: int) -> None:
+    """The store and a follower refuse it whole or take it whole, and what was taken can be taken back."""
+    rng = random.Random(f"values {seed}")
+    live, follower = copy().store, copy()
+    before = live.content()
+    good = encoded.example().set_vertex(nodes.Node("n2", gpus=1))
+    told: collections.Counter[str] = collections.Counter()
+    struck: collections.Counter[str] = collections.Counter()
+    for number in range(MESSAGES // 5):
+        patch = estranged.patch(good, rng, struck)
+        generation = live.generation
+        answer = live.apply(patch, undo=True)
+        refused = isinstance(answer, delta.Refused)
+        told["refused" if refused else "taken"] += 1
+        expected = before if refused else meaning.plainly(before, patch)
+        assert live.content() == expected
+        if number % 10 == 0:
+            follower = _told_as_well(patch, follower, expected, refused=refused, told=told)
+        if isinstance(answer, delta.Refused):
+            assert answer.detail
+            assert live.generation == generation
+            continue
+        assert live.audit() == []
+        assert answer.undo is not None
+        assert isinstance(live.apply(answer.undo), delta.Applied)
+        assert live.content() == before
+    # Each is met often, or the test would prove little.
+    assert min(told["taken"], told["refused"], 10 * told["sent"]) > MESSAGES // 50
+    rows = {type(value).__name__ for value in (*good.vertices.values(), *good.edges.values())}
+    assert rows | {"Budget", "Demand", "Workload", "Dependency", "Match", "Path", "Taint", "Image"} <= struck.keys()
+
+
+def _told_as_well(
+    patch: delta.Patch,
+    follower: followers.Follower,
+    expected: meaning.Content,
+    *,
+    refused: bool,
+    told: collections.Counter[str],
+) -> followers.Follower:
+    """Send the patch to the follower, where a message can say it; the follower for the next one."""
+    try:
+        message = followers.message(patch, epoch=EPOCH, base=3, generation=4)
+    except (ValueError, OverflowError):
+        told["unspeakable"] += 1
+        return follower
+    read, before = codec.decode(message), follower.store.content()
+    answer = follower.take(message)
+    if isinstance(read, delta.Patch) and _rows(read) == _rows(patch):
+        told["sent"] += 1
+        assert isinstance(answer, followers.NotTaken) == refused
+        assert follower.store.content() == expected
+    elif isinstance(answer, followers.NotTaken):
+        # What can not be said otherwise: a key that its vertex does not have, what was seen of a link.
+        assert follower.store.content() == before
+    else:
+        assert isinstance(read, delta.Patch)
+        assert follower.store.content() == meaning.plainly(before, read)
+    return follower if isinstance(answer, followers.NotTaken) else copy()
+
+
+def _rows(patch: delta.Patch) -> tuple[object, ...]:
+    return patch.removed, patch.cut, patch.vertices, patch.edges
+
+
+def edge_copy(table: edges.Table) -> followers.EdgeFollower:
+    """A follower at generation 3 of these edges between thirty names."""
+    follower = followers.EdgeFollower(kinds=3)
+    begun = edges.Change(table.ids[:0], table.ids, table.weights, 0, [f"node/n{number}" for number in range(30)])
+    taken = follower.take(edge_codec.encode(edge_codec.Message(begun, EPOCH, 3, 3)))
+    assert isinstance(taken, followers.Taken)
+    return follower
+
+
+@pytest.mark.parametrize("seed", range(5))
 def test_no_damaged_change_of_edges_is_applied_in_part(seed: int) -> None:
     """Refused, or well formed throughout: sorted, in range, with a weight for each edge."""
     rng = random.Random(seed)
@@ -141,14 +219,27 @@ def test_no_damaged_change_of_edges_is_applied_in_part(seed: int) -> None:
     gone = edges.identities(np.arange(31, 35), 3, 0)
     sent = edges.Change(gone, ids, np.linspace(0, 1, len(ids), dtype=np.float32), 30, names)
     good = edge_codec.encode(edge_codec.Message(sent, EPOCH, 3, 4))
-    before = edges.table(edges.identities(np.arange(20), np.arange(20), 0), np.ones(20))
+    before = edges.table(edges.identities(np.arange(20), np.arange(20), 0), np.ones(20, np.float32))
+    follower = edge_copy(before)
     refused = 0
     for _ in range(MESSAGES // 5):
-        answer = edge_codec.decode(damaged(good, rng), kinds=3)
+        data = damaged(good, rng)
+        taken = follower.take(data)
+        if isinstance(taken, followers.NotTaken) or taken.repeated:
+            assert (follower.table.ids == before.ids).all()
+            assert (follower.table.weights == before.weights).all()
+            assert len(follower.names) == 30
+        answer = edge_codec.decode(data, kinds=3)
         if isinstance(answer, delta.Refused):
+            assert isinstance(taken, followers.NotTaken)
             refused += 1
             continue
         change = answer.change
+        if not (isinstance(taken, followers.NotTaken) or taken.repeated):
+            expected = edges.table(change.ids, change.weights) if taken.whole else edges.apply(before, change)
+            assert (follower.table.ids == expected.ids).all()
+            assert (follower.table.weights == expected.weights).all()
+            follower = edge_copy(before)
         known = change.known + len(change.names)
         assert len(tuple(change.names)) == len(change.names)
         after = edges.apply(before, change)

@@ -367,7 +367,7 @@ class Elector:
 
 
 class Source(typing.Protocol):
-    """What can be asked for a list that begins now; a reflector is one."""
+    """What can be asked for a list that begins now; a reflector is one, and who follows GraphPolicies."""
 
     @property
     def whole(self) -> int:
@@ -383,8 +383,8 @@ class Mandate:
     """Whether this replica may decide: it leads, and has seen all that was written before its term began.
 
     The watches do not tell how far they are behind, as one without events says nothing for a minute; a fresh list does.
-    Pods, for the bindings of whoever led before; nodes, since a replica that was stopped itself would judge by old
-    ones. What has not changed is compared and left alone: 5,000 pods take some 0.1 s.
+    Pods, for the bindings of whoever led before; nodes and rules, since a replica that was stopped itself would judge
+    by old ones. What has not changed is compared and left alone: 5,000 pods take some 0.1 s.
     """
 
     def __init__(self, elector: Elector, sources: Sequence[Source]) -> None:

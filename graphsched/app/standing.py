@@ -7,6 +7,7 @@ and what is wrong with which rule, for an event. Times of transitions are kept w
 from __future__ import annotations
 
 import typing
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -16,15 +17,33 @@ from graphsched.decision.policy import answers, books, columns
 from graphsched.sources import policies as feeds
 
 READY, BROKEN, FAILING = "Ready", "Broken", "Failing"
+UNREADABLE = "Unreadable"
 MESSAGE_MAX = 1000
 
 Status = dict[str, typing.Any]
+Verdict = tuple[str, str, str]
+"""Status, reason and message of a condition."""
+Held = dict[str, dict[str, columns.Column]]
 
 
-def status(known: feeds.Known, book: books.Book, *, moment: str) -> Status:
-    """The status of the policy; `moment` is now, as the API writes it."""
+def by_policy(book: books.Book) -> Held:
+    """The rules in force, by the name of their policy and then their own."""
+    found: Held = {}
+    for column in book.columns:
+        found.setdefault(column.rule.policy, {})[column.rule.name] = column
+    return found
+
+
+def status(known: feeds.Known, book: books.Book, held: Mapping[str, columns.Column], *, moment: str) -> Status:
+    """The status that the policy should have.
+
+    Args:
+        known: The policy.
+        book: The compiled rules.
+        held: Those of this policy in force, by name.
+        moment: Now, as the API writes it.
+    """
     body, read = known.body, known.read
-    held = {column.rule.name: column for column in book.columns if column.rule.policy == read.name}
     numbers = {rule.name: rule.number for rule in read.rules}
     rules: list[Status] = []
     for name in read.names:
@@ -38,17 +57,12 @@ def status(known: feeds.Known, book: books.Book, *, moment: str) -> Status:
             rules.append({"name": name, "state": FAILING, "message": message[:MESSAGE_MAX], **_matched(column)})
         else:
             rules.append({"name": name, "state": READY, **({} if column is None else _matched(column))})
-    broken = [rule["name"] for rule in rules if rule["state"] == BROKEN]
-    failing = [rule["name"] for rule in rules if rule["state"] == FAILING]
     generation = body.metadata.generation
-    ready = ("False", "RulesBroken", f"left out: {', '.join(broken)}") if broken else ("True", "RulesInForce", "")
-    if failing and not broken:
-        ready = ("True", "RulesFailing", f"in force, and denying where it fails: {', '.join(failing)}")
-    shown = ("True", "RulesBroken", f"left out: {', '.join(broken)}") if broken else ("False", "RulesInForce", "")
-    before = (body.status or {}).get("conditions") or []
+    ready, shown = _verdicts(read, rules)
+    before = _entries(body.status, "conditions")
     return {
         "observedGeneration": generation,
-        "counts": {"rules": len(rules), "broken": len(broken)},
+        "counts": {"rules": len(rules), "broken": sum(rule["state"] == BROKEN for rule in rules)},
         "conditions": [
             _condition(kind, told, before, generation=generation, moment=moment)
             for kind, told in ((READY, ready), (BROKEN, shown))
@@ -57,29 +71,56 @@ def status(known: feeds.Known, book: books.Book, *, moment: str) -> Status:
     }
 
 
-def differs(have: Status | None, wanted: Status) -> bool:
+def _verdicts(read: kube_policies.Read, rules: list[Status]) -> tuple[Verdict, Verdict]:
+    """What the conditions `Ready` and `Broken` say."""
+    if read.unreadable:
+        kept = "the rules it had stay in force" if read.rules else "it has no rule in force"
+        message = f"{kept}: {read.unreadable}"
+        return ("False", UNREADABLE, message), ("True", UNREADABLE, message)
+    broken = [rule["name"] for rule in rules if rule["state"] == BROKEN]
+    failing = [rule["name"] for rule in rules if rule["state"] == FAILING]
+    if broken:
+        message = f"left out: {', '.join(broken)}"
+        return ("False", "RulesBroken", message), ("True", "RulesBroken", message)
+    if failing:
+        message = f"in force, and denying where it fails: {', '.join(failing)}"
+        return ("True", "RulesFailing", message), ("False", "RulesInForce", "")
+    return ("True", "RulesInForce", ""), ("False", "RulesInForce", "")
+
+
+def differs(have: typing.Any, wanted: Status) -> bool:
     """Whether the status says something else, how many nodes match aside: that moves with every node that joins."""
-    return have is None or _plain(have) != _plain(wanted)
+    return not isinstance(have, dict) or _plain(have) != _plain(wanted)
 
 
-def complaints(have: Status | None, wanted: Status) -> list[str]:
-    """What is wrong with rules that the status has not said yet."""
-    if have is not None and have.get("observedGeneration") == wanted["observedGeneration"]:
-        told = {(rule.get("name"), rule.get("state")) for rule in have.get("rules") or []}
-    else:
-        told = set()
-    return [
+def complaints(have: typing.Any, wanted: Status) -> list[str]:
+    """What is wrong with the policy and its rules that the status has not said yet."""
+    known = isinstance(have, dict) and have.get("observedGeneration") == wanted["observedGeneration"]
+    told = {(rule.get("name"), rule.get("state")) for rule in _entries(have, "rules")} if known else set()
+    said = {(each.get("type"), each.get("message")) for each in _entries(have, "conditions")} if known else set()
+    unread = [
+        f"it can not be read: {each['message']}"
+        for each in wanted["conditions"]
+        if each["type"] == BROKEN and each["reason"] == UNREADABLE and (BROKEN, each["message"]) not in said
+    ]
+    return unread + [
         f"rule {rule['name']}: {rule['message']}"
         for rule in wanted["rules"]
         if rule["state"] != READY and (rule["name"], rule["state"]) not in told
     ]
 
 
+def _entries(status: typing.Any, field: str) -> list[Status]:
+    """The entries of a list in a status, whatever somebody has made of it."""
+    found = status.get(field) if isinstance(status, dict) else None
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+
+
 def _matched(column: columns.Column) -> Status:
     return {"nodes": int(np.count_nonzero(column.answers == answers.YES))}
 
 
-def _condition(kind: str, told: tuple[str, str, str], held: list[Status], *, generation: int, moment: str) -> Status:
+def _condition(kind: str, told: Verdict, held: list[Status], *, generation: int, moment: str) -> Status:
     value, reason, message = told
     before = next((each for each in held if each.get("type") == kind and each.get("status") == value), {})
     return {
@@ -93,12 +134,15 @@ def _condition(kind: str, told: tuple[str, str, str], held: list[Status], *, gen
 
 
 def _plain(body: Status) -> Status:
-    conditions = [
-        {field: value for field, value in each.items() if field != "lastTransitionTime"}
-        for each in body.get("conditions") or []
-    ]
-    rules = [{field: value for field, value in each.items() if field != "nodes"} for each in body.get("rules") or []]
-    return {**body, "conditions": conditions, "rules": rules}
+    return {
+        **body,
+        "conditions": [_without(each, "lastTransitionTime") for each in _entries(body, "conditions")],
+        "rules": [_without(each, "nodes") for each in _entries(body, "rules")],
+    }
+
+
+def _without(entry: Status, field: str) -> Status:
+    return {name: value for name, value in entry.items() if name != field}
 
 
 def path(name: str) -> str:

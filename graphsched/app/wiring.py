@@ -98,7 +98,7 @@ class Program:
     def background(self) -> dict[str, Coroutine[Any, Any, object]]:
         """Name → work that goes on as long as the program, apart from the loop itself."""
         works: dict[str, Coroutine[Any, Any, object]] = {
-            f"watch {each.resource.name}": self._follow(each) for each in self.reflectors
+            f"watch {each.resource.name}": self._after_ballot(each.run()) for each in self.reflectors
         }
         if self.elector is not None:
             works["election"] = self.elector.run()
@@ -110,16 +110,19 @@ class Program:
         works["inquests"] = self.parts.rejections.run()
         works["link health"] = self.parts.healing.run()
         if self.policing is not None:
-            works |= self.policing.works()
+            works |= {name: self._after_ballot(work) for name, work in self.policing.works().items()}
         if (certificate := self.server.door.certificate) is not None:
             works["serving certificate"] = certificate.keep()
         return works
 
-    async def _follow(self, each: reflector.Reflector[Any]) -> None:
-        """Watch. A leader has to list after its term began: a first list before the first ballot would be in vain."""
-        if self.elector is not None:
-            await self.elector.tried.wait()
-        await each.run()
+    async def _after_ballot(self, work: Coroutine[Any, Any, object]) -> None:
+        """Follow. A leader has to list after its term began: a first list before the first ballot would be in vain."""
+        try:
+            if self.elector is not None:
+                await self.elector.tried.wait()
+            await work
+        finally:
+            work.close()
 
 
 def client(settings: configuration.Settings, keeper: credentials.Keeper) -> clients.Client:
@@ -184,7 +187,7 @@ def build(settings: configuration.Settings, api: clients.Client, *, clock: clock
         past,
         clock=clock,
         synced=_synced(reflectors, surveyor, ruling),
-        leading=(lambda: True) if elector is None else leadership.Mandate(elector, _read_anew(reflectors)),
+        leading=(lambda: True) if elector is None else leadership.Mandate(elector, _read_anew(reflectors, ruling)),
         on_start=lambda: _started(parts, means),
         arrange=ordering.arranging(order),
         at_rest=checkup.look if settings.log.level == "debug" else lambda _: None,
@@ -292,9 +295,12 @@ def _seen(
     )
 
 
-def _read_anew(reflectors: tuple[reflector.Reflector[Any], ...]) -> list[reflector.Reflector[Any]]:
+def _read_anew(
+    reflectors: tuple[reflector.Reflector[Any], ...], ruling: policing.Policing | None
+) -> list[leadership.Source]:
     """What a new leader lists before it decides, see `leadership.Mandate`."""
-    return [each for each in reflectors if each.resource.name in {resources.NODES.name, resources.PODS.name}]
+    followed = [each for each in reflectors if each.resource.name in {resources.NODES.name, resources.PODS.name}]
+    return [*followed, *([] if ruling is None else [ruling])]
 
 
 def _elector(

@@ -33,6 +33,7 @@ def lines(explanation: why.Explanation, *, verbose: bool = False) -> Iterator[st
             yield f"    {fit}"
     if explanation.rules:
         yield f"  Rules: {'; '.join(str(each) for each in explanation.rules)}."
+    yield from (f"  Required by {each}." for each in explanation.met)
     for avoided in explanation.avoided[:_AVOIDED_SHOWN]:
         yield f"  Avoided for a while: {avoided}."
     if explanation.groups:

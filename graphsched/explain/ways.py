@@ -82,7 +82,7 @@ def _near(graph: view.View, pod: pods.Pod, node: str, now: float) -> Iterator[Wa
         yield Way(node, wording.either([_title(each) for each in wanted.near]))
         return
     goal = min(known)[1]
-    yield _told(graph, node, _title(goal), goal, routes.Metric.HOPS, now)
+    yield told(graph, node, _title(goal), goal, routes.Metric.HOPS, now)
 
 
 def _partners(graph: view.View, pod: pods.Pod, node: str, now: float) -> Iterator[Way]:
@@ -95,7 +95,7 @@ def _partners(graph: view.View, pod: pods.Pod, node: str, now: float) -> Iterato
             continue
         goals = [keys.node_key(name) for name in sorted(graph.columns.names[each] for each in rows.tolist())]
         if keys.node_key(node) in goals:
-            yield _told(graph, node, partner.title, keys.node_key(node), metric, now)
+            yield told(graph, node, partner.title, keys.node_key(node), metric, now)
             continue
         known = []
         for goal in goals[: nearness.TARGETS_MAX]:
@@ -104,7 +104,7 @@ def _partners(graph: view.View, pod: pods.Pod, node: str, now: float) -> Iterato
             if distance >= 0:
                 known.append((distance, goal))
         if known:
-            yield _told(graph, node, partner.title, min(known)[1], metric, now)
+            yield told(graph, node, partner.title, min(known)[1], metric, now)
         else:
             yield Way(node, partner.title)
 
@@ -113,7 +113,8 @@ def _amounts(graph: view.View, metric: routes.Metric, goal: keys.VertexKey) -> r
     return graph.routes.latency(goal) if metric is routes.Metric.LATENCY else graph.routes.cost(goal)
 
 
-def _told(graph: view.View, node: str, title: str, goal: keys.VertexKey, metric: routes.Metric, now: float) -> Way:
+def told(graph: view.View, node: str, title: str, goal: keys.VertexKey, metric: routes.Metric, now: float) -> Way:
+    """The best way from the node to the goal in this metric."""
     route = graph.routes.route(keys.node_key(node), goal, metric)
     if route is None:
         return Way(node, title)

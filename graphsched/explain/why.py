@@ -131,6 +131,7 @@ class Explanation(msgspec.Struct, frozen=True, gc=False):
         ways: From each of the candidates to what the pod wants to be near and to its partners.
         rules: Those that weigh the first of the candidates.
         cells: How it lies in the NUMA cells of each of the candidates, where that counts.
+        met: What rules require of the ways from there, and the ways.
     """
 
     pod: str
@@ -149,6 +150,7 @@ class Explanation(msgspec.Struct, frozen=True, gc=False):
     ways: tuple[ways.Way, ...] = ()
     rules: tuple[rulings.Weighing, ...] = ()
     cells: tuple[cells.Fit, ...] = ()
+    met: tuple[rulings.Met, ...] = ()
 
 
 def explain(
@@ -203,7 +205,11 @@ def explain(
             if placement
             else _fits(base, subject, ranked)
         )
-        placed = msgspec.structs.replace(placed, rules=rulings.weighing(beneath, subject, placed.node))
+        placed = msgspec.structs.replace(
+            placed,
+            rules=rulings.weighing(beneath, subject, placed.node),
+            met=rulings.met(beneath, subject, placed.node, now=context.now),
+        )
         return _with_ways(placed, beneath, subject, decider.settings, context)
     return _pending(base, beneath, subject, evaluation, decider.settings)
 

@@ -24,10 +24,12 @@ from graphsched.base.kube import (
     pods as kube_pods,
     policies as kube_policies,
     selections as kube_selections,
+    strictness,
     wire,
     workloads,
 )
 from graphsched.base.values import descriptions, errors, nodes, pods, policies, selections
+from graphsched.decision.policy import columns
 from graphsched.graph import admission
 from graphsched.sources import custom, documents, kinds, state, yamls
 
@@ -202,9 +204,7 @@ class Collector:
         if kind in workloads.CODECS and group in {"", "apps", "batch"}:
             self._add_workload(manifest, kind, place)
         elif kind == kube_policies.KIND and group in {"", kube_policies.GROUP}:
-            policy = kube_policies.POLICY.convert(manifest)
-            self._claim(kind, policy.metadata, place)
-            self._rules += kube_policies.require(policy).rules
+            self._add_policy(manifest, place)
         elif (group, kind) in custom.KINDS:
             self._describe(manifest, kind, group, place)
         elif kind not in _READ or group not in {"", "scheduling.k8s.io", "node.k8s.io"}:
@@ -232,6 +232,22 @@ class Collector:
             runtime_class = wire.RUNTIME_CLASS.convert(manifest)
             self._claim(kind, runtime_class.metadata, place)
             self._runtime_classes[runtime_class.metadata.name] = runtime_class
+
+    def _add_policy(self, manifest: dict[str, object], place: str) -> None:
+        """What the API server and then the operator would say of it is said here, and as an error."""
+        body = kube_policies.POLICY.convert(manifest)
+        self._claim(kube_policies.KIND, body.metadata, place)
+        title = complaints.title(kube_policies.KIND, manifest)
+        unknown = strictness.unknown_field(manifest.get("spec"), kube_policies.Spec, "spec")
+        if unknown is not None:
+            raise unknown.within(title)
+        rules = kube_policies.require(body).rules
+        for rule in rules:
+            field, _, problem = columns.Column(rule).problem.partition(": ")
+            if problem:
+                remedy = "correct the expression; docs/policies.md has what it may read"
+                raise errors.InputError(title, f'rule "{rule.name}"', f"match.{field}", problem=problem, remedy=remedy)
+        self._rules += rules
 
     def _describe(self, manifest: dict[str, object], kind: str, group: str, place: str) -> None:
         codec, describe = custom.KINDS[group, kind]

@@ -13,6 +13,12 @@ from tests.controlplane import cluster as clusters, crds, objects
 
 pytestmark = pytest.mark.cluster
 
+POLICY_RIGHTS: tuple[trials.Right, ...] = (
+    ("graphsched.io", "graphpolicies", "list"),
+    ("graphsched.io", "graphpolicies", "watch"),
+    ("graphsched.io", "graphpolicies/status", "patch"),
+)
+
 
 def followed(right: trials.Right) -> collection.Resource[Any]:
     """What the right to list or watch is for."""
@@ -27,7 +33,7 @@ def followed(right: trials.Right) -> collection.Resource[Any]:
 def config_of(mode: str) -> rendering.Object:
     """What the chart makes of its values, as far as rights depend on it."""
     lease = {"enabled": True, "namespace": trials.NAMESPACE, "leaseName": ""}
-    # What policies need is looked at where there are some: tests/cluster/test_policies.py.
+    # What policies need is looked at where there is one, below.
     return {
         "mode": mode,
         "http": {"auth": "delegated"},
@@ -104,3 +110,26 @@ def test_each_right_is_missed_when_it_is_taken_away(cluster: clusters.Cluster, m
             assert f'cannot list resource "{resource}"' in trial.unready()[f"watch/{resource}"]
         elif verb == "watch":
             assert trial.metric("graphsched_watch_failures_total", resource=followed(right).name) >= 1
+
+
+@pytest.mark.parametrize("right", [None, *POLICY_RIGHTS], ids=str)
+def test_each_right_that_policies_need_is_missed_when_it_is_taken_away(
+    cluster: clusters.Cluster, right: trials.Right | None
+) -> None:
+    """With a policy of which something is to be said: by the log, be it kopf's, which names that one and no other."""
+    config = {**config_of("shared"), "policies": {"enabled": "auto"}}
+    rights = trials.spread([*rendering.rules("cluster", config), *rendering.rules("namespace", config)])
+    assert set(POLICY_RIGHTS) == rights - rights_in("shared")
+    name = "ruled" if right is None else name_without(right)
+    trial = trials.Trial(name, rights - {right}, ruled=True)
+    broken = {"name": "typo", "action": "deny", "match": {"when": {"node": "nod.x"}}}
+    with crds.installed(cluster, crds.GRAPH_POLICIES), trials.granted(cluster, [trial]):
+        crds.make(cluster, crds.GRAPH_POLICIES, "edge", {"spec": {"rules": [broken]}})
+        trials.hold(cluster, [trial], **config)
+        status = cluster.call("GET", f"{crds.path_of(crds.GRAPH_POLICIES)}/edge").get("status")
+
+    assert (set() if right is None else {(right[2], right[1])}) == trial.complaints
+    if right is None:
+        assert {"rules": 1, "broken": 1} == status["counts"]
+    elif right[2] != "watch":
+        assert status is None

@@ -42,9 +42,12 @@ NODE = "n1"
 SCRAPER = "scraper"
 DEADLINE_S = 30.0
 POLL_S = 0.1
+NOTICES = 2
+"""About one policy with something wrong: its status and an event."""
 AT_A_TIME = 8
 """Whole schedulers on one event loop: more would only make each other slow."""
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
+_LOGGERS = ("graphsched", "kopf")
 _FORBIDDEN = re.compile(r'User "system:serviceaccount:default:([\w-]+)" cannot (\w+) resource "([\w./]+)"')
 
 
@@ -81,6 +84,7 @@ class Trial:
         name: Of its service account, of its role, and what pods call it.
         rights: What it may do.
         mode: One of those in `WORK`.
+        ruled: Whether there is a GraphPolicy of which it has something to say, in its status and in an event.
         complaints: What it said so far that it may not do.
         program: It, once it runs.
         verdict: The status for a request for metrics with a token that may have them; 0 before.
@@ -92,6 +96,7 @@ class Trial:
     name: str
     rights: frozenset[Right]
     mode: str = "shared"
+    ruled: bool = False
     complaints: set[Complaint] = dataclasses.field(default_factory=set)
     program: wiring.Program | None = None
     verdict: int = 0
@@ -120,6 +125,9 @@ class Trial:
             f"metrics are shown ({self.verdict})": self.verdict == access.ALLOWED,
             "a binding came too late": self.outcome is not None or not work.late,
             f"it is ready ({self.unready()})": not self.unready(),
+            "a policy is told how it stands": (
+                not self.ruled or self.metric("graphsched_policy_notices_total", outcome="written") >= NOTICES
+            ),
         }
         return [what for what, is_done in done.items() if not is_done]
 
@@ -223,10 +231,12 @@ class _Listening(logging.Handler):
             self._trials[name].complained.set()
 
     def __enter__(self) -> None:
-        logging.getLogger("graphsched").addHandler(self)
+        for name in _LOGGERS:
+            logging.getLogger(name).addHandler(self)
 
     def __exit__(self, *_: object) -> None:
-        logging.getLogger("graphsched").removeHandler(self)
+        for name in _LOGGERS:
+            logging.getLogger(name).removeHandler(self)
 
 
 async def _hold(cluster: clusters.Cluster, trials: list[Trial], config: dict[str, object], tokens: Tokens) -> None:

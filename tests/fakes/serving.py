@@ -176,6 +176,8 @@ class Server:
                 return answer
             if self.tokens is not None and request.headers.get("Authorization", "")[7:] not in self.tokens:
                 raise storage.Refusal(401, "Unauthorized", "Unauthorized")
+            if any(each.rpartition("/")[0] == request.path for each in self.installed):
+                return _found({"kind": "APIResourceList", "groupVersion": request.path.removeprefix("/apis/")})
             if not _BUILT_IN.match(request.path) and _target(request.path).collection not in self.installed:
                 return Answer(404, b"404 page not found\n", {"Content-Type": "text/plain; charset=utf-8"})
             if request.method == "GET" and request.query.get("watch") in {"true", "1"}:

@@ -23,6 +23,7 @@ _CLUSTER_SCOPED = frozenset(
         "PriorityClass",
         "RuntimeClass",
         "NetworkLink",
+        "GraphPolicy",
         "HyperNode",
         "Topology",
         "ClusterNetworkTopology",

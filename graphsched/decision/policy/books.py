@@ -19,8 +19,8 @@ import weakref
 
 import numpy as np
 
-from graphsched.base.values import keys, labels, pods
-from graphsched.decision import context as contexts
+from graphsched.base.values import keys, labels, pods, policies
+from graphsched.decision import context as contexts, trace
 from graphsched.decision.constraints import check
 from graphsched.decision.policy import answers, columns, requirements, rulings
 from graphsched.graph import distances, rules, view
@@ -138,6 +138,15 @@ class Book:
             known.ruling = self._rule(graph, known.answers)
             known.stamp = now
         return known.ruling
+
+    def required(self, graph: view.View, subject: check.Subject) -> list[tuple[policies.Rule, trace.Mask]]:
+        """The rules that require something for such a pod, and bool a row of the nodes they are about."""
+        self.ruling(graph, subject)
+        return [
+            (column.rule, column.answers == answers.YES)
+            for answer, column in zip(self._kind(subject).answers, self.columns, strict=True)
+            if answer == answers.YES and column.rule.action is policies.Action.REQUIRE and column.rule.path is not None
+        ]
 
     def _kind(self, subject: check.Subject) -> _Known:
         """What is kept of such pods."""

@@ -98,7 +98,7 @@ class Program:
     def background(self) -> dict[str, Coroutine[Any, Any, object]]:
         """Name → work that goes on as long as the program, apart from the loop itself."""
         works: dict[str, Coroutine[Any, Any, object]] = {
-            f"watch {each.resource.name}": self._after_ballot(each.run()) for each in self.reflectors
+            f"watch {each.resource.name}": self._follow(each) for each in self.reflectors
         }
         if self.elector is not None:
             works["election"] = self.elector.run()
@@ -110,19 +110,16 @@ class Program:
         works["inquests"] = self.parts.rejections.run()
         works["link health"] = self.parts.healing.run()
         if self.policing is not None:
-            works |= {name: self._after_ballot(work) for name, work in self.policing.works().items()}
+            works |= self.policing.works()
         if (certificate := self.server.door.certificate) is not None:
             works["serving certificate"] = certificate.keep()
         return works
 
-    async def _after_ballot(self, work: Coroutine[Any, Any, object]) -> None:
-        """Follow. A leader has to list after its term began: a first list before the first ballot would be in vain."""
-        try:
-            if self.elector is not None:
-                await self.elector.tried.wait()
-            await work
-        finally:
-            work.close()
+    async def _follow(self, each: reflector.Reflector[Any]) -> None:
+        """Watch. A leader has to list after its term began: a first list before the first ballot would be in vain."""
+        if self.elector is not None:
+            await self.elector.tried.wait()
+        await each.run()
 
 
 def client(settings: configuration.Settings, keeper: credentials.Keeper) -> clients.Client:

@@ -10,11 +10,11 @@ from tests.app.test_two_replicas import LEASE, Door, election
 from tests.fakes import apiserver, storage, virtual
 
 POLICIES = kube_policies.PATH
-BROKEN = {"name": "typo", "action": "deny", "match": {"when": {"node": "nod.x"}}}
-STOP = {"name": "all", "action": "deny"}
+BROKEN: storage.Object = {"name": "typo", "action": "deny", "match": {"when": {"node": "nod.x"}}}
+STOP: storage.Object = {"name": "all", "action": "deny"}
 
 
-def policy(name: str, *rules: dict[str, object], generation: int = 1) -> storage.Object:
+def policy(name: str, *rules: storage.Object, generation: int = 1) -> storage.Object:
     """A GraphPolicy."""
     return {"metadata": {"name": name, "generation": generation}, "spec": {"rules": list(rules)}}
 

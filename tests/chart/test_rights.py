@@ -121,7 +121,7 @@ def test_each_right_that_policies_need_is_missed_when_it_is_taken_away(
     rights = trials.spread([*rendering.rules("cluster", config), *rendering.rules("namespace", config)])
     assert set(POLICY_RIGHTS) == rights - rights_in("shared")
     name = "ruled" if right is None else name_without(right)
-    trial = trials.Trial(name, rights - {right}, ruled=True)
+    trial = trials.Trial(name, rights.difference([right]), ruled="edge")
     broken = {"name": "typo", "action": "deny", "match": {"when": {"node": "nod.x"}}}
     with crds.installed(cluster, crds.GRAPH_POLICIES), trials.granted(cluster, [trial]):
         crds.make(cluster, crds.GRAPH_POLICIES, "edge", {"spec": {"rules": [broken]}})
@@ -130,6 +130,6 @@ def test_each_right_that_policies_need_is_missed_when_it_is_taken_away(
 
     assert (set() if right is None else {(right[2], right[1])}) == trial.complaints
     if right is None:
-        assert {"rules": 1, "broken": 1} == status["counts"]
+        assert {"rules": 2, "broken": 2} == status["counts"]
     elif right[2] != "watch":
         assert status is None

@@ -28,7 +28,7 @@ from graphsched.base.values import pods
 from graphsched.observe import access
 from tests.chart import rendering
 from tests.cluster import scheduling
-from tests.controlplane import cluster as clusters, objects, processes
+from tests.controlplane import cluster as clusters, crds, objects, processes
 
 Right = tuple[str, str, str]
 """API group, resource, verb."""
@@ -84,7 +84,8 @@ class Trial:
         name: Of its service account, of its role, and what pods call it.
         rights: What it may do.
         mode: One of those in `WORK`.
-        ruled: Whether there is a GraphPolicy of which it has something to say, in its status and in an event.
+        ruled: Name of a GraphPolicy of which it has something to say, in its status and in an event, and once more when
+            that changes; empty for none.
         complaints: What it said so far that it may not do.
         program: It, once it runs.
         verdict: The status for a request for metrics with a token that may have them; 0 before.
@@ -96,7 +97,7 @@ class Trial:
     name: str
     rights: frozenset[Right]
     mode: str = "shared"
-    ruled: bool = False
+    ruled: str = ""
     complaints: set[Complaint] = dataclasses.field(default_factory=set)
     program: wiring.Program | None = None
     verdict: int = 0
@@ -126,7 +127,7 @@ class Trial:
             "a binding came too late": self.outcome is not None or not work.late,
             f"it is ready ({self.unready()})": not self.unready(),
             "a policy is told how it stands": (
-                not self.ruled or self.metric("graphsched_policy_notices_total", outcome="written") >= NOTICES
+                not self.ruled or self.metric("graphsched_policy_notices_total", outcome="written") >= 2 * NOTICES
             ),
         }
         return [what for what, is_done in done.items() if not is_done]
@@ -277,8 +278,10 @@ async def _one(
         async with asyncio.TaskGroup() as group:
             group.create_task(run.serve(program, settings, stopping))
             besides = group.create_task(_besides(trial, program, client, tokens[SCRAPER]))
+            changing = group.create_task(_changing(cluster, trial))
             await _settled(trial)
             besides.cancel()
+            changing.cancel()
             stopping.set()
 
 
@@ -308,6 +311,18 @@ async def _besides(trial: Trial, program: wiring.Program, client: clients.Client
     if WORK[trial.mode].late:
         order = bind.Order(taken, "elsewhere", asked=0.0)
         trial.outcome = await bind.bind(client, order, deadline_s=10.0, rng=random.Random(1))
+
+
+async def _changing(cluster: clusters.Cluster, trial: Trial) -> None:
+    """Its policy gets one more rule to complain of, which a watch tells long before the next list."""
+    if not trial.ruled:
+        return
+    while trial.metric("graphsched_policy_notices_total", outcome="written") < NOTICES:  # noqa: ASYNC110  a number
+        await asyncio.sleep(POLL_S)
+    path = f"{crds.path_of(crds.GRAPH_POLICIES)}/{trial.ruled}"
+    found = cluster.call("GET", path)
+    found["spec"]["rules"].append({**found["spec"]["rules"][0], "name": "another"})
+    cluster.call("PUT", path, found)
 
 
 async def _tell_twice(program: wiring.Program, pod: pods.Pod) -> None:

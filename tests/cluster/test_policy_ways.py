@@ -38,7 +38,7 @@ def measured(cluster: clusters.Cluster, name: str, health: float) -> None:
 
 def ruled(app: str, name: str, *, on: str = "") -> objects.Object:
     """A pod that one of the rules is about, on any node or on this one."""
-    made = scheduling.pod(name, **({"nodeSelector": {"kubernetes.io/hostname": on}} if on else {}))
+    made = scheduling.pod(name, nodeSelector={"kubernetes.io/hostname": on} if on else {})
     made["metadata"]["labels"] = {"app": app}
     return made
 

@@ -41,8 +41,8 @@ def test_the_way_that_a_rule_requires_is_told_with_rule_and_age_of_its_slowest_l
     assert ("n2 ─2 ms─ cache", 5.0) == (met.slowest, met.age_s)
     assert (
         "  Required by policy near rule fast (priority 7): to node cache: n1 ─1 ms─ n2 ─2 ms─ cache (2 hops, 3 ms, "
-        "100 Mbps, worst link at health 1); its slowest link is n2 ─2 ms─ cache, measured 5s ago."
-    ) in telling.text(found).replace(", worst link at health 1, measured 5s ago)", ", worst link at health 1)")
+        "100 Mbps); its slowest link is n2 ─2 ms─ cache, measured 5s ago."
+    ) in telling.text(found)
 
 
 def test_a_requirement_that_another_node_does_not_meet_is_not_told_of_it() -> None:

@@ -166,7 +166,7 @@ class _Trial:
 
     def __init__(self, cluster: state.ClusterState, decider: cycle.Decider) -> None:
         self._decider = decider
-        self._graph = store.Store()
+        self._graph = store.Store(sick_below=decider.settings.sick_below)
         patch = state.to_patch(cluster)
         for pod in cluster.pending:
             # Nominations come from the active queue, which pods of others and gated pods are not in.

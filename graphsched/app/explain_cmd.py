@@ -12,7 +12,9 @@ import urllib.parse
 import msgspec
 
 from graphsched.app import asking, offline, simulation, terminal
+from graphsched.base.kit import clock
 from graphsched.base.values import errors, keys
+from graphsched.decision import context as contexts
 from graphsched.explain import telling, why
 
 _TIMEOUT_S = 10.0
@@ -48,12 +50,14 @@ def command(options: Options) -> int:
 
 def _from_files(options: Options) -> why.Explanation:
     cluster = offline.load(options.paths, unknown_nodes=True, config=options.config)
-    pod = offline.find_pod(cluster, options.pod)
+    pod, decider = offline.find_pod(cluster, options.pod), offline.decider(options.config)
     if options.simulate:
         with terminal.progress("deciding", len(cluster.pending)) as advance:
-            run = simulation.run(cluster, decider=offline.decider(options.config), advance=advance)
-        return why.explain(run.graph.view(), pod, run.decider)
-    return why.explain(offline.graph_of(cluster).view(), pod, offline.decider(options.config))
+            graph = simulation.run(cluster, decider=decider, advance=advance).graph
+    else:
+        graph = offline.graph_of(cluster, sick_below=decider.settings.sick_below)
+    # What is known of a link is as old as it is by now, be the capture of last week.
+    return why.explain(graph.view(), pod, decider, context=contexts.Context(now=clock.RealClock().wall()))
 
 
 def _from_server(options: Options) -> why.Explanation:

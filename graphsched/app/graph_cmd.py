@@ -91,7 +91,8 @@ def load(source: Source) -> store.Store:
             )
         if len(source.paths) == 1 and captures.is_capture(source.paths[0]):
             return _applied(captures.load(source.paths[0]))
-        return offline.graph_of(offline.load(source.paths, unknown_nodes=True, config=source.config))
+        cluster = offline.load(source.paths, unknown_nodes=True, config=source.config)
+        return offline.graph_of(cluster, sick_below=offline.decider(source.config).settings.sick_below)
     if source.paths:
         raise errors.InputError(source.paths[0], problem="is of no use with --from-scheduler", remedy="leave one out")
     _, capture = capturing.whole(source.server, instead="use --server, or name files")

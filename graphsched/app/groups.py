@@ -14,6 +14,7 @@ Count = typing.Annotated[int, msgspec.Meta(ge=1, le=_MANY)]
 Seconds = typing.Annotated[float, msgspec.Meta(gt=0, le=_YEAR_S)]
 SecondsOrNone = typing.Annotated[float, msgspec.Meta(ge=0, le=_YEAR_S)]
 """0 for something that is switched off."""
+Share = typing.Annotated[float, msgspec.Meta(ge=0, le=1)]
 Rate = typing.Annotated[float, msgspec.Meta(gt=0, le=_MANY)]
 
 

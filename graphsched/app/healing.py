@@ -12,9 +12,9 @@ from __future__ import annotations
 import asyncio
 import typing
 
-from graphsched.app.groups import Group, Seconds
+from graphsched.app.groups import Group, Seconds, Share
 from graphsched.base.kit import clock as clocks
-from graphsched.graph import delta, healths, store as stores
+from graphsched.graph import delta, healths, routes, store as stores
 
 SOURCE = "link-health"
 """Of our own stream of patches."""
@@ -30,12 +30,15 @@ class LinkHealthSettings(Group, frozen=True):
         loss_half_life_seconds: The same of lost packets.
         latency_half_life_seconds: The same of latency above what is stated or usual.
         reported_half_life_seconds: The same of a health that somebody else has worked out.
+        sick_below: A link less healthy than this is sick: it counts as many hops as its health goes into one, and nodes
+            whose links are all sick are avoided. 0 for no link.
     """
 
     errors_half_life_seconds: Seconds = 60.0
     loss_half_life_seconds: Seconds = 60.0
     latency_half_life_seconds: Seconds = 30.0
     reported_half_life_seconds: Seconds = 120.0
+    sick_below: Share = routes.SICK_BELOW
 
     @property
     def half_lives(self) -> healths.HalfLives:

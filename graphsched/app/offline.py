@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from graphsched.app import settings
 from graphsched.base.values import errors, keys, pods, selections
 from graphsched.decision import cycle
-from graphsched.graph import delta, store
+from graphsched.graph import delta, routes, store
 from graphsched.sources import captures, documents, manifests, openb, reserving, slurm, state
 
 NO_INPUT = errors.InputError(problem="no input", remedy="name manifests, a folder, a snapshot or openb CSV files")
@@ -95,13 +95,13 @@ def _require_apart(kind: str, first: Sequence[str], second: Sequence[str]) -> No
         raise errors.InputError(f'{kind} "{twice}"', problem="is in two files", remedy="remove or rename one")
 
 
-def graph_of(cluster: state.ClusterState) -> store.Store:
-    """The graph that holds this cluster.
+def graph_of(cluster: state.ClusterState, *, sick_below: float = routes.SICK_BELOW) -> store.Store:
+    """The graph that holds this cluster, in which links less healthy than `sick_below` are avoided.
 
     Raises:
         InputError: The graph refuses it.
     """
-    graph = store.Store()
+    graph = store.Store(sick_below=sick_below)
     applied = graph.apply(state.to_patch(cluster))
     if isinstance(applied, delta.Refused):
         raise errors.InputError(problem=applied.detail, remedy="correct the input")

@@ -322,6 +322,7 @@ class Settings(Group, frozen=True):
             ignored_groups=frozenset(mine.ignored_resource_groups),
             pool=(self.exclusive.node_label, self.exclusive.value) if self.mode == "exclusive" else None,
             headroom=self.shared.headroom_percent if self.mode == "shared" else 0,
+            sick_below=self.link_health.sick_below,
         )
 
 

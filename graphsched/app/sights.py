@@ -19,7 +19,7 @@ from graphsched.base.values import keys
 from graphsched.decision import cycle
 from graphsched.explain import why
 from graphsched.graph import codec, delta
-from graphsched.observe import feeds, health, layers
+from graphsched.observe import feeds, health
 from graphsched.sources import progress
 
 STUCK_S = 60.0
@@ -89,7 +89,7 @@ class Sights:
             generation=parts.store.generation, vertices=dict(vertices), edges={keys.EdgeKind.RUNS.value: assumed}
         )
         links = parts.store.links
-        cut_off = int(np.count_nonzero(links.column < layers.CUT_OFF))
+        cut_off = int(np.count_nonzero(links.column < parts.store.routes.sick_below))
         meters.layers.set_links(total=links.total, unwell=links.unwell.values(), cut_off=cut_off)
         meters.layers.set_above(parts.fullness.above)
         classes = self._decider.classes

@@ -136,7 +136,7 @@ def run(
         advance: Called after each decision, for a progress bar.
     """
     deciding = decider or cycle.Decider()
-    graph = offline.graph_of(cluster)
+    graph = offline.graph_of(cluster, sick_below=deciding.settings.sick_below)
     waiting = [pod for pod in cluster.pending if not pod.deleting and (not scheduler or pod.scheduler == scheduler)]
     queue = in_order((pod for pod in waiting if not pod.gates), order)
     if order is Order.QUEUE:

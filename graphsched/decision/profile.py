@@ -10,6 +10,7 @@ import msgspec
 
 from graphsched.base.values import nodes, pods
 from graphsched.decision import names
+from graphsched.graph import routes
 
 DEFAULT_WEIGHTS: dict[str, int] = {
     names.TAINT_TOLERATION: 3,
@@ -63,6 +64,7 @@ class Profile(msgspec.Struct, frozen=True, gc=False):
             key are scored as well.
         pool: Label (key, value) of the only nodes that are candidates; None: all nodes are.
         headroom: Percent of what every node offers that is kept free.
+        sick_below: Links less healthy than this are avoided. Of the graph that is decided on, whose maker asks for it.
     """
 
     scheduler_name: str = "graph-scheduler"
@@ -80,3 +82,4 @@ class Profile(msgspec.Struct, frozen=True, gc=False):
     default_spread: tuple[pods.SpreadConstraint, ...] | None = None
     pool: tuple[str, str] | None = None
     headroom: int = 0
+    sick_below: float = routes.SICK_BELOW

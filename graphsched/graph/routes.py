@@ -25,8 +25,8 @@ from graphsched.graph import arcs, columns, distances, levels, topology
 
 Metric = arcs.Metric
 SICK_BELOW = 0.2
-"""A link less healthy than this counts as many hops as its health goes into one, rounded up: while another way exists,
-that is taken."""
+"""Unless said otherwise: a link less healthy than this counts as many hops as its health goes into one, rounded up, so
+that another way is taken while one exists. 0 for no link."""
 BYTES_MAX = 64 << 20
 """What is kept of vectors: some 200 goals at 10,000 nodes; the one asked for longest ago makes room."""
 
@@ -90,11 +90,20 @@ class Routes:
 
     Attributes:
         statistics: What the searches did.
+        sick_below: Links less healthy than this are sick.
     """
 
-    def __init__(self, topology: topology.Topology, nodes: columns.Columns, *, bytes_max: int = BYTES_MAX) -> None:
+    def __init__(
+        self,
+        topology: topology.Topology,
+        nodes: columns.Columns,
+        *,
+        bytes_max: int = BYTES_MAX,
+        sick_below: float = SICK_BELOW,
+    ) -> None:
         self.statistics = Statistics()
-        self._arcs = arcs.Arcs(topology, sick_below=SICK_BELOW)
+        self.sick_below = sick_below
+        self._arcs = arcs.Arcs(topology, sick_below=sick_below)
         self._nodes = nodes
         self._bytes_max = bytes_max
         self._bytes = 0

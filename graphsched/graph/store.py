@@ -60,7 +60,8 @@ class Store:
         log: The last patches, for followers; None until there is one.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, sick_below: float = routes.SICK_BELOW) -> None:
+        """Make an empty graph; links less healthy than `sick_below` are avoided, see `routes`."""
         self.generation = 0
         self.log: patchlog.PatchLog | None = None
         self.columns = columns.Columns()
@@ -69,7 +70,7 @@ class Store:
         self.images = occupancy.Images()
         self.devices = occupancy.Devices()
         self.topology = topology.Topology()
-        self.routes = routes.Routes(self.topology, self.columns)
+        self.routes = routes.Routes(self.topology, self.columns, sick_below=sick_below)
         self.links = links.Links(self.columns.rows)
         self.budgets = budgets.Budgets(self.columns.rows)
         self.cells = cells.Cells(self.columns.rows)

@@ -16,8 +16,6 @@ from graphsched.observe import series
 BOUNDS = (0.2, 0.5, 1.0)
 """From which health on a link belongs to the next of `STATES`."""
 STATES = ("failing", "bad", "worn", "well")
-CUT_OFF = 0.2
-"""A node whose best link is below is as good as cut off."""
 
 
 class Layers:
@@ -41,7 +39,7 @@ class Layers:
         )
         self._cut_off = gauge(
             "graphsched_nodes_cut_off",
-            "Nodes that have links, of which the best has a health below 0.2: pods are kept away from them, though "
+            "Nodes that have links, of which the best has a health below `linkHealth.sickBelow`: pods are kept away from them, though "
             "Kubernetes may still call them ready.",
         )
         self._above = series.Family(

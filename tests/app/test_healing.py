@@ -69,6 +69,20 @@ async def test_damage_is_seen_at_once_and_heals_by_patches() -> None:
 
 
 @virtual.timed
+async def test_what_is_sick_is_a_setting() -> None:
+    """A link that has lost half of its health is sick to one scheduler and well enough to another."""
+    for sick_below, node in ((0.2, "n1"), (0.6, "n2")):
+        settings = LinkHealthSettings(loss_half_life_seconds=10.0, sick_below=sick_below)
+        async with live.scheduler(N1, N2, link_health=settings) as it:
+            await stated(it, 1, relations.Observation(loss=0.01))
+            it.pod(builders.make_pod("web").cpu("1"))
+            await it.bound("web")
+
+            assert node == it.where("web")
+            assert (node == "n2") == ("nodes_cut_off" in numbers(it))
+
+
+@virtual.timed
 async def test_nothing_happens_while_nothing_recovers() -> None:
     """No patch, no turn of the loop each second."""
     async with live.scheduler(N1) as it:

@@ -136,6 +136,8 @@ def test_every_flag_names_a_setting() -> None:
             'profile.disabledFilters: unknown plugin "NodePort" (did you mean "NodePorts"?)',
         ),
         ("mode: greedy", 'mode: "greedy" is not known (use one of: shared, exclusive, advise, shadow)'),
+        ("linkHealth: {sickBelow: 1.1}", "linkHealth.sickBelow: is out of range (it must be at most 1.0)"),
+        ("linkHealth: {sickBelow: .nan}", "linkHealth.sickBelow: is out of range (it must be at least 0.0)"),
         ("shared: {headroomPercent: 51}", "shared.headroomPercent: is out of range (it must be at most 50)"),
         (
             "exclusive: {nodeLabel: a/b/c}",

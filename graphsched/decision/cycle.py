@@ -232,6 +232,7 @@ class Decider:
         """Plugin → weighted score a row, of the scores outside the class that do not skip."""
         found: dict[str, trace.Scores] = {}
         placed = subject.spec.graph is not None or graph.groups or graph.topology.links or graph.cells
+        placed = placed or graph.callers
         for each in (*self._companies, *self._graph_scores) if placed else self._companies:
             score = each.score(graph, subject, passed)
             if score is not None:

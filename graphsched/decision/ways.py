@@ -34,9 +34,15 @@ class Ways(msgspec.Struct, frozen=True, gc=False):
     left_out: int
 
 
-def of_subject(graph: view.View, subject: check.Subject) -> tuple[partners.Partner, ...]:
-    """The partners of the pod that is being placed."""
-    return partners.of_pod(graph.groups, graph.selections, subject.spec, subject.namespace, subject.labels)
+def limiting(graph: view.View, subject: check.Subject) -> tuple[partners.Partner, ...]:
+    """The partners that the pod that is being placed, or a group of it, names."""
+    return partners.limiting(graph.groups, graph.selections, subject.spec, subject.namespace, subject.labels)
+
+
+def drawing(graph: view.View, subject: check.Subject) -> tuple[partners.Partner, ...]:
+    """The partners that draw it, those included that name it."""
+    told = subject.spec, subject.namespace, subject.labels
+    return partners.drawing(graph.groups, graph.callers, graph.selections, *told)
 
 
 def to(graph: view.View, subject: check.Subject, partner: partners.Partner, metric: routes.Metric) -> Ways | None:

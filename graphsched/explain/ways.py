@@ -66,7 +66,7 @@ def of_node(graph: view.View, pod: pods.Pod, node: str, *, now: float) -> tuple[
         node: Name of a node that the view has.
         now: Seconds since the epoch; 0.0 where nobody says.
     """
-    if pod.spec.graph is None and not graph.groups:
+    if pod.spec.graph is None and not graph.groups and not graph.callers:
         return ()
     return (*_near(graph, pod, node, now), *_partners(graph, pod, node, now))
 
@@ -88,7 +88,8 @@ def _near(graph: view.View, pod: pods.Pod, node: str, now: float) -> Iterator[Wa
 def _partners(graph: view.View, pod: pods.Pod, node: str, now: float) -> Iterator[Way]:
     metric = nearness.metric_of(graph)
     row = graph.columns.rows[node]
-    found = partners.of_pod(graph.groups, graph.selections, pod.spec, pod.namespace, pod.labels)
+    told = pod.spec, pod.namespace, pod.labels
+    found = partners.drawing(graph.groups, graph.callers, graph.selections, *told)
     for partner in found:
         rows = np.flatnonzero(graph.crowd.counts(partner.matcher))
         if not len(rows):

@@ -58,6 +58,8 @@ def differences(kept: Store) -> list[str]:
         found.append("selections differ")
     if (kept.links.total, kept.links.unwell) != (fresh.links.total, fresh.links.unwell):
         found.append("the number of links, or those that are not well, differ")
+    if kept.callers.content() != fresh.callers.content():
+        found.append("calls differ")
     if kept.rules.all() != fresh.rules.all():
         found.append("rules differ")
     if kept.nominated != fresh.nominated:

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from graphsched.base.values import labels, pods
-from graphsched.graph import interest, matchers, owners, tallies
+from graphsched.graph import callers, interest, matchers, owners, tallies
 
 
 class Shift(msgspec.Struct, frozen=True, gc=False):
@@ -62,9 +62,11 @@ class Crowd:
         kube-scheduler applies it when it counts the pods that are there, not when it adds or removes one.
         """
         namespace_labels = self._index.namespace_labels(pod.namespace)
-        return bool(matcher.scopes) and all(
-            scope.selects(pod.labels, namespace=pod.namespace, namespace_labels=namespace_labels)
-            for scope in matcher.scopes
+        known = callers.labels_of(pod)
+        if not matcher.scopes or matcher.excludes(known, namespace=pod.namespace, namespace_labels=namespace_labels):
+            return False
+        return all(
+            scope.selects(known, namespace=pod.namespace, namespace_labels=namespace_labels) for scope in matcher.scopes
         )
 
     def _shifted(self, counts: tallies.Counts | None, shifts: list[Shift]) -> tallies.Counts:

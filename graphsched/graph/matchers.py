@@ -26,6 +26,9 @@ PROFILES_JUDGED = 256
 """Profiles whose selection `audit_one` judges anew: evaluating a selector takes 2 µs, and there may be 100,000."""
 
 
+Scopes = tuple[scopes.Scope, ...]
+
+
 class Rule(enum.IntEnum):
     """Who counts among the pods selected."""
 
@@ -36,10 +39,17 @@ class Rule(enum.IntEnum):
 
 
 class Matcher(msgspec.Struct, frozen=True, gc=False):
-    """Which placed pods count: those in every one of the scopes, under a rule. Without scopes none does."""
+    """Which placed pods count: those in every one of the scopes, under a rule. Without scopes none does.
 
-    scopes: tuple[scopes.Scope, ...]
+    Attributes:
+        scopes: A pod has to be in all of them.
+        rule: Who of these counts.
+        without: A pod that is in one of these does not count.
+    """
+
+    scopes: Scopes
     rule: Rule = Rule.COUNT_ALL
+    without: Scopes = ()
 
     @property
     def hopeless(self) -> bool:
@@ -57,7 +67,19 @@ class Matcher(msgspec.Struct, frozen=True, gc=False):
     @property
     def by_namespace_labels(self) -> bool:
         """Whether the labels of namespaces play a part."""
-        return any(scope.namespace_selector is not None for scope in self.scopes)
+        return any(scope.namespace_selector is not None for scope in (*self.scopes, *self.without))
+
+    @property
+    def label_keys_apart(self) -> frozenset[str]:
+        """Keys of the labels that keep pods from counting."""
+        chosen = (scope.selector for scope in self.without)
+        return frozenset(part.key for selector in chosen if selector for part in selector.requirements)
+
+    def excludes(self, pod_labels: labels.Labels, *, namespace: str, namespace_labels: labels.Labels) -> bool:
+        """Whether such a pod does not count, whatever scopes it is in."""
+        return any(
+            scope.selects(pod_labels, namespace=namespace, namespace_labels=namespace_labels) for scope in self.without
+        )
 
     def covers(self, namespace: str, namespace_labels: labels.Labels) -> bool:
         """Whether pods of this namespace may count."""
@@ -65,7 +87,9 @@ class Matcher(msgspec.Struct, frozen=True, gc=False):
 
     def selects(self, pod_labels: labels.Labels, *, namespace: str, namespace_labels: labels.Labels) -> bool:
         """Whether a pod that is not terminating counts."""
-        return not self.hopeless and all(
+        if self.hopeless or self.excludes(pod_labels, namespace=namespace, namespace_labels=namespace_labels):
+            return False
+        return all(
             scope.selects(pod_labels, namespace=namespace, namespace_labels=namespace_labels) for scope in self.scopes
         )
 
@@ -215,6 +239,7 @@ class MatcherIndex:
         live = self._live[number] = _Live(number, matcher)
         if not matcher.hopeless:
             self._selectors.add(number, matcher.requirements)
+            self._live_keys.use(matcher.label_keys_apart)
             selected = [profile for profile in self._profiles.values() if self._selects(live, profile)]
             for profile in selected:
                 profile.matched.append(live)
@@ -235,6 +260,7 @@ class MatcherIndex:
         del self._numbers[live.matcher]
         if not live.matcher.hopeless:
             self._selectors.remove(number)
+            self._live_keys.drop(live.matcher.label_keys_apart)
             for profile in self._profiles.values():
                 if live in profile.matched:
                     profile.matched.remove(live)
@@ -389,11 +415,11 @@ class MatcherIndex:
     def _matched(self, namespace: str, pod_labels: labels.Labels) -> list[_Live]:
         namespace_labels = self.namespace_labels(namespace)
         chosen = (self._live[number] for number in self._selectors.matching(pod_labels))
-        return [live for live in chosen if live.matcher.covers(namespace, namespace_labels)]
+        return [live for live in chosen if _reaches(live.matcher, namespace, pod_labels, namespace_labels)]
 
     def _selects(self, live: _Live, profile: _Profile) -> bool:
-        return self._selectors.matches(live.number, profile.labels) and live.matcher.covers(
-            profile.namespace, self.namespace_labels(profile.namespace)
+        return self._selectors.matches(live.number, profile.labels) and _reaches(
+            live.matcher, profile.namespace, profile.labels, self.namespace_labels(profile.namespace)
         )
 
     def _selects_plainly(self, live: _Live, profile: _Profile) -> bool:
@@ -426,3 +452,10 @@ class MatcherIndex:
         for live in profile.matched:
             if not (deleting and live.spread):
                 live.tally.add(row, amount)
+
+
+def _reaches(matcher: Matcher, namespace: str, pod_labels: labels.Labels, namespace_labels: labels.Labels) -> bool:
+    """Whether pods that its selectors match are in the right namespace, and not kept from counting."""
+    if not matcher.covers(namespace, namespace_labels):
+        return False
+    return not matcher.excludes(pod_labels, namespace=namespace, namespace_labels=namespace_labels)

@@ -1,11 +1,15 @@
 """Who exchanges data with whom: hyperedges over pods, from AppGroups, Services and what pods say themselves.
 
 A group names workloads and which of them call which; a pod of one is a partner of the pods of every workload that it
-calls or that calls it. A `Partner` holds a matcher, so that the term index counts its pods per node and no decision
-loops over pods.
+calls or that calls it. Peers are named by one side; the other is drawn to it all the same. A `Partner` holds a matcher,
+so that the term index counts its pods per node and no decision loops over pods.
 
-Comes in: groups, from `store`; a pod's peers, from its spec. Goes out: partners, to `decision`. Answers about groups
-are remembered until one of them changes.
+`limiting` are the partners as they are said, for limits; `drawing` those that draw a pod, each placed pod in one at
+most. Limits bind who states them, and the workloads of a group: what others demand of the way to a pod is no reason to
+keep it from running.
+
+Comes in: groups and calls, from `store`; a pod's peers, from its spec. Goes out: partners, to `decision`. Answers about
+groups are remembered until one of them changes.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ from collections.abc import Iterator
 import msgspec
 
 from graphsched.base.values import groups, keys, labels, pods
-from graphsched.graph import matchers, scopes, selections
+from graphsched.graph import callers, matchers, scopes, selections
 
 GROUP_LABEL = "appgroup.diktyo.x-k8s.io"
 WORKLOAD_LABEL = "appgroup.diktyo.x-k8s.io.workload"
@@ -87,10 +91,10 @@ class Groups:
         return found
 
 
-def of_pod(
+def limiting(
     known: Groups, selecting: selections.Selections, spec: pods.Spec, namespace: str, pod_labels: labels.Labels
 ) -> tuple[Partner, ...]:
-    """All partners of a pod, with the limits that its own spec sets for all of them."""
+    """All partners that a pod or its groups name, with the limits that its own spec sets for all of them."""
     found = known.partners(namespace, pod_labels)
     wanted = spec.graph
     if wanted is None:
@@ -108,14 +112,64 @@ def of_pod(
     )
 
 
+def drawing(
+    known: Groups,
+    calling: callers.Callers,
+    selecting: selections.Selections,
+    spec: pods.Spec,
+    namespace: str,
+    pod_labels: labels.Labels,
+) -> tuple[Partner, ...]:
+    """All partners of a pod, those included that name it, in the order in which they are said.
+
+    What is said twice counts once: a placed pod belongs to the partner of the greatest rate, to the first of equals.
+    """
+    said = limiting(known, selecting, spec, namespace, pod_labels) if spec.graph is not None or known else ()
+    said += tuple(map(_of_call, calling.about(namespace, pod_labels)))
+    if len(said) < 2:
+        return said
+    found: dict[int, Partner] = {}
+    taken: list[scopes.Scope] = []
+    for number in sorted(range(len(said)), key=lambda each: -said[each].rate):
+        partner = said[number]
+        own = partner.matcher.scopes
+        if not set(own) <= set(taken):
+            without = tuple(each for each in taken if all(_may_meet(each, scope) for scope in own))
+            matcher = matchers.Matcher(own, without=without)
+            found[number] = msgspec.structs.replace(partner, matcher=matcher)
+            taken += own
+    return tuple(found[number] for number in sorted(found))
+
+
+def _may_meet(one: scopes.Scope, other: scopes.Scope) -> bool:
+    """Whether a pod may be in both, as far as can be told without looking at pods: two values of a label exclude it."""
+    listed = one.namespace_selector is None and other.namespace_selector is None
+    if one.selector is None or other.selector is None or (listed and not set(one.namespaces) & set(other.namespaces)):
+        return False
+    needed = {each.key: each.values for each in one.selector.requirements if each.operator is labels.Operator.IN}
+    return all(
+        each.key not in needed or not set(needed[each.key]).isdisjoint(each.values)
+        for each in other.selector.requirements
+        if each.operator is labels.Operator.IN
+    )
+
+
+def _of_call(call: callers.Call) -> Partner:
+    """The partner that those are who make the call."""
+    return Partner(f"pods that name {_whom(call)}", matchers.Matcher((call.makers,)), call.rate)
+
+
+def _whom(peer: pods.Peer | callers.Call) -> str:
+    if peer.selector is None:
+        return f"Service {peer.namespace}/{peer.service}"
+    return f"{_said(peer.selector)} in {peer.namespace}"
+
+
 def _of_peer(peer: pods.Peer, selecting: selections.Selections) -> Partner:
     """The partner that a peer is; of a Service that is not there, or selects nothing, no pods."""
-    if peer.selector is None:
-        title, chosen = f"Service {peer.namespace}/{peer.service}", selecting.service(peer.namespace, peer.service)
-    else:
-        title, chosen = f"{_said(peer.selector)} in {peer.namespace}", peer.selector
+    chosen = selecting.service(peer.namespace, peer.service) if peer.selector is None else peer.selector
     matcher = matchers.Matcher((scopes.Scope(chosen, (peer.namespace,)),) if chosen is not None else ())
-    return Partner(title, matcher, peer.rate, peer.latency_ms_max, peer.bandwidth_mbps_min, peer.cost_max)
+    return Partner(_whom(peer), matcher, peer.rate, peer.latency_ms_max, peer.bandwidth_mbps_min, peer.cost_max)
 
 
 def _partners_in(group: groups.Group, pod_labels: labels.Labels) -> Iterator[Partner]:

@@ -22,6 +22,7 @@ from graphsched.graph import (
     attributes,
     audit,
     budgets,
+    callers,
     cells,
     columns,
     crowd,
@@ -55,7 +56,7 @@ class Store:
     Attributes:
         generation: Counts up with every patch that was applied.
         columns, attributes, ports, images, devices, topology, routes, links, budgets, cells, matchers, crowd,
-            selections, groups, rules: See their modules; read them through a view.
+            selections, groups, callers, rules: See their modules; read them through a view.
         nominated: Node name → pods that are not placed and were nominated to it.
         log: The last patches, for followers; None until there is one.
     """
@@ -78,6 +79,7 @@ class Store:
         self.streams = streams.StreamTable()
         self.selections = selections.Selections()
         self.groups = partners.Groups()
+        self.callers = callers.Callers(self.selections)
         self.rules = rules.Rules()
         self.crowd = crowd.Crowd(self.matchers, interest.Interest(self.matchers))
         self.nominated: dict[str, dict[keys.VertexKey, pods.Pod]] = {}
@@ -272,6 +274,8 @@ class Store:
             self.matchers.set_namespace(sample.name, None if vertex is None else sample.labels)
         elif isinstance(sample, values.Selection) and before != vertex:
             self.selections.set(key, vertex if isinstance(vertex, values.Selection) else None)
+            if sample.kind == values.SERVICE:
+                self.callers.reselect(sample.namespace, sample.name)
         elif isinstance(sample, groups.Group) and before != vertex:
             self.groups.set(key, vertex if isinstance(vertex, groups.Group) else None)
         elif isinstance(sample, places.Place):
@@ -348,6 +352,8 @@ class Store:
         if after is not None:
             self._placed[key] = after
             self._on_node.setdefault(after.node, {})[key] = after
+            if after.pod.spec.graph is not None:
+                self.callers.hold(after.pod.spec.graph)
             row = self.columns.rows.get(after.node, -1)
             if row >= 0:
                 self._count(row, after, sign=1)
@@ -356,6 +362,8 @@ class Store:
 
     def _displace(self, key: keys.VertexKey, before: Placement) -> None:
         del self._placed[key]
+        if before.pod.spec.graph is not None:
+            self.callers.drop(before.pod.spec.graph)
         there = self._on_node[before.node]
         del there[key]
         if not there:
@@ -421,4 +429,4 @@ def _counts_alike(before: Placement, after: Placement) -> bool:
 
 def _matched(placement: Placement, row: int) -> matchers.Placed:
     pod = placement.pod
-    return matchers.Placed(pod.namespace, pod.labels, row, pod.deleting, pod.spec)
+    return matchers.Placed(pod.namespace, callers.labels_of(pod), row, pod.deleting, pod.spec)

@@ -14,6 +14,7 @@ from graphsched.base.values import errors, keys, nodes, pods
 from graphsched.graph import (
     attributes,
     budgets,
+    callers,
     cells,
     columns,
     crowd,
@@ -144,6 +145,12 @@ class View:
         """Groups of workloads that exchange data."""
         self.check()
         return self._store.groups
+
+    @property
+    def callers(self) -> callers.Callers:
+        """Who names whom as a peer."""
+        self.check()
+        return self._store.callers
 
     @property
     def rules(self) -> rules.Rules:

@@ -39,8 +39,8 @@ class Layers:
         )
         self._cut_off = gauge(
             "graphsched_nodes_cut_off",
-            "Nodes that have links, of which the best has a health below `linkHealth.sickBelow`: pods are kept away from them, though "
-            "Kubernetes may still call them ready.",
+            "Nodes that have links, of which the best has a health below `linkHealth.sickBelow`: pods are kept "
+            "away from them, though Kubernetes may still call them ready.",
         )
         self._above = series.Family(
             gauge(

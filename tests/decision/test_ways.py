@@ -351,7 +351,7 @@ def test_mean_and_worst_are_those_of_a_loop_over_the_pods(metric: routes.Metric,
         value = relations.Link(float(random.integers(1, 9)), float(random.integers(1, 9)))
         graph.apply(link(vertices[start], vertices[end], value))
     view = graph.view()
-    partner = partners.of_pod(
+    partner = partners.limiting(
         view.groups, view.selections, noted("web", peers="app=cache").build().spec, "default", ()
     )[0]
     found = ways.to(view, check.Subject(pods.Spec()), partner, metric)
@@ -381,7 +381,7 @@ def test_pods_that_share_an_origin_are_where_they_are_to_themselves(metric: rout
     graph = world(cache("c", "a1"), cache("d", "a2"))
     view = graph.view()
     spec = noted("web", peers="app=cache").build().spec
-    partner = partners.of_pod(view.groups, view.selections, spec, "default", ())[0]
+    partner = partners.limiting(view.groups, view.selections, spec, "default", ())[0]
     found = ways.to(view, check.Subject(pods.Spec()), partner, metric)
     assert found is not None
     row = view.columns.rows["a1"]

@@ -6,7 +6,7 @@ import hypothesis
 from hypothesis import strategies as st
 
 from graphsched.base.values import keys, labels, nodes, pods
-from graphsched.graph import delta, interest, matchers, owners, scopes, store, view
+from graphsched.graph import callers, delta, interest, matchers, owners, scopes, store, view
 from tests.decision import clusters
 
 some_matchers = st.builds(
@@ -114,3 +114,19 @@ def test_what_was_not_asked_for_longest_makes_room() -> None:
 
     assert [one, three] == list(kept._numbers)
     assert {one, three} == {live.matcher for live in built.matchers._live.values()}
+
+
+def test_a_what_if_knows_who_names_whom() -> None:
+    """A pod that calls another is counted among the callers where it is supposed to be, and nowhere else."""
+    wanted = pods.GraphDemand(peers=(pods.Peer("default", "cache"),))
+    caller = pods.Pod(keys.pod_key("default", "web"), uid="u", spec=pods.Spec(graph=wanted), node="n1")
+    built = store.Store()
+    built.apply(delta.Patch().set_vertex(nodes.Node("n1")).set_vertex(nodes.Node("n2")).set_vertex(caller))
+    (call,) = callers.calls_of(wanted)
+    making = matchers.Matcher((call.makers,))
+
+    assert counts(built.view(), making) == {"n1": 1, "n2": 0}
+    assert counts(built.view().with_changes(removed=[caller.key]), making) == {"n1": 0, "n2": 0}
+    assert counts(built.view().with_changes(added=[(caller, "n2")]), making) == {"n1": 1, "n2": 1}
+    apart = matchers.Matcher((call.makers,), without=(call.makers,))
+    assert counts(built.view().with_changes(added=[(caller, "n2")]), apart) == {"n1": 0, "n2": 0}

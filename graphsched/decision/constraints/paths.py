@@ -28,7 +28,7 @@ class Paths:
     def passes(self, graph: view.View, subject: check.Subject, rows: check.Rows) -> trace.Mask:
         """Bool for each row: no limit is passed, and each is known to hold."""
         mask = np.ones(graph.columns.capacity, np.bool_)
-        for partner in ways.of_subject(graph, subject):
+        for partner in ways.limiting(graph, subject):
             for bad, unknown, _ in _judged(graph, subject, partner):
                 mask &= ~(bad | unknown)
         return mask[rows]
@@ -36,7 +36,7 @@ class Paths:
     def refusals(self, graph: view.View, subject: check.Subject, rows: check.Rows) -> list[check.Refusal]:
         """The rows beyond each limit, and those of which it is not known."""
         found = []
-        for partner in ways.of_subject(graph, subject):
+        for partner in ways.limiting(graph, subject):
             for bad, unknown, (beyond, what) in _judged(graph, subject, partner):
                 found.append(check.Refusal(f"node(s) {beyond} {partner.title}", bad[rows], unresolvable=True))
                 reason = f"node(s) had an unknown {what} {partner.title}"
@@ -48,7 +48,7 @@ def concerns(graph: view.View, spec: pods.Spec, namespace: str, pod_labels: labe
     """Whether some partner of such a pod has a limit."""
     if spec.graph is None and not graph.groups:
         return False
-    found = partners.of_pod(graph.groups, graph.selections, spec, namespace, pod_labels)
+    found = partners.limiting(graph.groups, graph.selections, spec, namespace, pod_labels)
     return any(partner.limited for partner in found)
 
 

@@ -7,12 +7,14 @@ others get.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from graphsched.decision import names, trace, ways
 from graphsched.decision.constraints import check
 from graphsched.decision.scoring import scores
-from graphsched.graph import routes, view
+from graphsched.graph import partners, routes, view
 
 TARGETS_MAX = 64
 """Vertices that a pod wants to be near of which the distances are looked at, in the order of the annotation."""
@@ -50,7 +52,8 @@ class Peers:
 
     def score(self, graph: view.View, subject: check.Subject, passed: trace.Mask) -> trace.Scores | None:
         """Int64 a row, 0..100; None where no partner is placed."""
-        mean = weighed(graph, subject, metric_of(graph))
+        drawing = ways.drawing(graph, subject)
+        mean = weighed(graph, subject, drawing, metric_of(graph)) if drawing else None
         return None if mean is None else _stretched(-mean, passed)
 
 
@@ -61,9 +64,10 @@ class Bandwidth:
 
     def score(self, graph: view.View, subject: check.Subject, passed: trace.Mask) -> trace.Scores | None:
         """Int64 a row, 0..100; None where no partner is placed."""
-        if not graph.routes.knows(routes.Metric.BANDWIDTH):
+        drawing = ways.drawing(graph, subject)
+        if not drawing or not graph.routes.knows(routes.Metric.BANDWIDTH):
             return None
-        mean = weighed(graph, subject, routes.Metric.BANDWIDTH)
+        mean = weighed(graph, subject, drawing, routes.Metric.BANDWIDTH)
         if mean is None:
             return None
         # To be where the partners are is at least as good as the widest way.
@@ -94,11 +98,13 @@ def metric_of(graph: view.View) -> routes.Metric:
     return next(known, routes.Metric.HOPS)
 
 
-def weighed(graph: view.View, subject: check.Subject, metric: routes.Metric) -> ways.Amounts | None:
-    """The mean way to the partners by their rates, a row, NaN where none is known; None where no partner is placed."""
+def weighed(
+    graph: view.View, subject: check.Subject, drawing: Sequence[partners.Partner], metric: routes.Metric
+) -> ways.Amounts | None:
+    """The mean way to these partners by their rates, a row, NaN where none is known; None where none is placed."""
     total, weight = np.zeros(graph.columns.capacity), np.zeros(graph.columns.capacity)
     found = False
-    for partner in ways.of_subject(graph, subject):
+    for partner in drawing:
         there = ways.to(graph, subject, partner, metric)
         if there is None:
             continue

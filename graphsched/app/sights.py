@@ -91,6 +91,7 @@ class Sights:
         links = parts.store.links
         cut_off = int(np.count_nonzero(links.column < parts.store.routes.sick_below))
         meters.layers.set_links(total=links.total, unwell=links.unwell.values(), cut_off=cut_off)
+        meters.layers.ways_cut.follow(parts.store.routes.statistics.cuts)
         meters.layers.set_above(parts.fullness.above)
         classes = self._decider.classes
         meters.set_classes(len(classes))

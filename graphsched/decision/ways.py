@@ -20,6 +20,28 @@ whether they are within a limit is not known."""
 Amounts = npt.NDArray[np.float64]
 
 
+class Reach(msgspec.Struct, frozen=True, gc=False):
+    """Where a partner's pods are, as far as ways to them are looked at.
+
+    Attributes:
+        rows: Rows with pods of it.
+        here: How many, for each of these rows.
+        origins: Where searches begin, see `routes.Routes.origins`.
+        group: For each of the rows, which of the origins is its.
+        places: How many origins there are; more than `ORIGINS_MAX` are not looked at.
+        pods: How many pods there are at all of them.
+        left_out: How many of these run at places that are not looked at.
+    """
+
+    rows: npt.NDArray[np.intp]
+    here: Amounts
+    origins: npt.NDArray[np.intp]
+    group: npt.NDArray[np.intp]
+    places: int
+    pods: int
+    left_out: int = 0
+
+
 class Ways(msgspec.Struct, frozen=True, gc=False):
     """From every node to the pods of one partner, in one metric.
 
@@ -45,50 +67,61 @@ def drawing(graph: view.View, subject: check.Subject) -> tuple[partners.Partner,
     return partners.drawing(graph.groups, graph.callers, graph.selections, *told)
 
 
-def to(graph: view.View, subject: check.Subject, partner: partners.Partner, metric: routes.Metric) -> Ways | None:
-    """The ways to the partner's pods; None where none of them is placed, or the time was up before all was searched."""
+def reach(graph: view.View, partner: partners.Partner) -> Reach | None:
+    """Where the partner's pods are; None where none of them is placed."""
     counts = graph.crowd.counts(partner.matcher)
     rows = np.flatnonzero(counts)
     if not len(rows):
         return None
     here = counts[rows].astype(np.float64)
     origins, group = np.unique(graph.routes.origins()[rows], return_inverse=True)
-    weights: Amounts = np.bincount(group, weights=here).astype(np.float64)
-    left_out = 0
-    if len(origins) > ORIGINS_MAX:
-        kept = np.sort(np.argsort(-weights, kind="stable")[:ORIGINS_MAX])
-        left_out = int(weights.sum() - weights[kept].sum())
-        place = np.full(len(origins), -1)
-        place[kept] = np.arange(len(kept))
-        chosen = place[group] >= 0
-        rows, here, group = rows[chosen], here[chosen], place[group[chosen]]
-        origins, weights = origins[kept], weights[kept]
-    if not all(graph.routes.prepared(metric, int(each), subject.expired) for each in origins):
+    found = Reach(rows, here, origins, group, places=len(origins), pods=int(here.sum()))
+    if len(origins) <= ORIGINS_MAX:
+        return found
+    weights = np.bincount(group, weights=here)
+    kept = np.sort(np.argsort(-weights, kind="stable")[:ORIGINS_MAX])
+    place = np.full(len(origins), -1)
+    place[kept] = np.arange(len(kept))
+    chosen = place[group] >= 0
+    return msgspec.structs.replace(
+        found,
+        rows=rows[chosen],
+        here=here[chosen],
+        origins=origins[kept],
+        group=place[group[chosen]],
+        left_out=found.pods - int(weights[kept].sum()),
+    )
+
+
+def to(graph: view.View, subject: check.Subject, partner: partners.Partner, metric: routes.Metric) -> Ways | None:
+    """The ways to the partner's pods; None where none of them is placed, or the time was up before all was searched."""
+    found = reach(graph, partner)
+    if found is None:
         return None
-    table = np.stack([graph.routes.to_origin(metric, int(each)) for each in origins])
-    return _summed(metric, table, rows, here, group, weights, left_out)
+    graph.routes.statistics.cuts += bool(found.left_out)
+    if not all(graph.routes.prepared(metric, int(each), subject.expired) for each in found.origins):
+        return None
+    table = np.stack([graph.routes.to_origin(metric, int(each)) for each in found.origins])
+    return _summed(metric, table, found)
 
 
-def _summed(
-    metric: routes.Metric,
-    table: Amounts,
-    rows: npt.NDArray[np.intp],
-    here: Amounts,
-    group: npt.NDArray[np.intp],
-    weights: Amounts,
-    left_out: int,
-) -> Ways:
+def from_node(graph: view.View, found: Reach, metric: routes.Metric, row: int) -> Amounts:
+    """The way from one node to the pods on each of the rows of `found`; NaN where none is known."""
+    each = np.array([graph.routes.to_origin(metric, int(origin))[row] for origin in found.origins])[found.group]
+    each[found.rows == row] = np.inf if metric is routes.Metric.BANDWIDTH else 0.0
+    return each
+
+
+def _summed(metric: routes.Metric, table: Amounts, found: Reach) -> Ways:
     """Mean and worst over the pods.
 
     Args:
         metric: The metric.
         table: Distances of every node to each origin; changed.
-        rows: Rows with pods.
-        here: The pods there.
-        group: The line of `table` that is theirs.
-        weights: The pods of each line.
-        left_out: As in `Ways`.
+        found: Where the pods are.
     """
+    rows, here, group = found.rows, found.here, found.group
+    weights: Amounts = np.bincount(group, weights=here).astype(np.float64)
     widest = metric is routes.Metric.BANDWIDTH
     # A node is where it is, whatever its origin is to it; for other nodes of the same origin that says what is known.
     single = here == weights[group]
@@ -105,6 +138,6 @@ def _summed(
     if widest:
         mean[rows[number[rows] <= 0]] = np.inf
     worst = table.min(axis=0) if widest else table.max(axis=0)
-    if left_out:
+    if found.left_out:
         worst = np.full(len(worst), np.nan)
-    return Ways(mean, worst, left_out)
+    return Ways(mean, worst, found.left_out)

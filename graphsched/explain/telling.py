@@ -13,6 +13,7 @@ from graphsched.explain import groups, why, wording
 _GROUPS_BRIEF = 6
 _NODES_SHOWN = 5
 _AVOIDED_SHOWN = 3
+_SHORTFALLS_BRIEF = 4
 
 
 def text(explanation: why.Explanation, *, verbose: bool = False) -> str:
@@ -38,6 +39,8 @@ def lines(explanation: why.Explanation, *, verbose: bool = False) -> Iterator[st
         yield f"  Avoided for a while: {avoided}."
     if explanation.groups:
         yield from _groups(explanation, verbose=verbose)
+    if verbose or explanation.state == "pending":
+        yield from (f"  {each}." for each in explanation.shortfalls[: None if verbose else _SHORTFALLS_BRIEF])
     if explanation.changes:
         yield f"  Smallest change: {', or '.join(str(change) for change in explanation.changes)}."
     if explanation.wakes_on and explanation.state != "fits":

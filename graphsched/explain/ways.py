@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 
 from graphsched.base.values import keys, pods, relations
+from graphsched.decision import ways
 from graphsched.decision.scoring import nearness
 from graphsched.explain import wording
 from graphsched.graph import partners, routes, view
@@ -29,6 +30,9 @@ class Way(msgspec.Struct, frozen=True, gc=False):
         bandwidth_mbps: The least bandwidth; None where it is not known.
         health: Of its least healthy link; None where it crosses none.
         age_s: How long ago that one was measured; None where it never was, or nobody says what time it is.
+        pods: Of a partner, how many pods of it there are.
+        places: At how many places these run, or how many there are of what the pod wants to be near.
+        considered: How many of the pods, or of those places, were looked at; 0 for all of them.
     """
 
     node: str
@@ -39,13 +43,35 @@ class Way(msgspec.Struct, frozen=True, gc=False):
     bandwidth_mbps: float | None = None
     health: float | None = None
     age_s: float | None = None
+    pods: int = 0
+    places: int = 0
+    considered: int = 0
 
     def __str__(self) -> str:
         """One line, without indentation."""
         if not self.path:
-            return f"{self.title}: no way from {self.node} is known"
-        if not self.hops:
-            return f"{self.title}: on {self.node} itself"
+            found = f"no way from {self.node} is known"
+        elif not self.hops:
+            found = f"on {self.node} itself"
+        else:
+            found = f"{self.path} ({self.facts})"
+        return f"{self.title}: {found}" + (f"; {self.cut}" if self.cut else "")
+
+    @property
+    def cut(self) -> str:
+        """What was not looked at; empty where everything was."""
+        if not self.considered:
+            return ""
+        if not self.pods:
+            return f"the first {self.considered:,} of {self.places:,} places were considered"
+        return (
+            f"{self.considered:,} of {self.pods:,} pods were considered, those at the {ways.ORIGINS_MAX} of "
+            f"{self.places:,} places with most"
+        )
+
+    @property
+    def facts(self) -> str:
+        """Length, time, width, and the worst link with its age."""
         told = [wording.count(self.hops, "hop")]
         if self.latency_ms is not None:
             told.append(f"{self.latency_ms:g} ms")
@@ -54,7 +80,7 @@ class Way(msgspec.Struct, frozen=True, gc=False):
         if self.health is not None and (self.health < 1 or self.age_s is not None):
             age = "" if self.age_s is None else f", measured {wording.duration(self.age_s)} ago"
             told.append(f"worst link at health {self.health:.2g}{age}")
-        return f"{self.title}: {self.path} ({', '.join(told)})"
+        return ", ".join(told)
 
 
 def of_node(graph: view.View, pod: pods.Pod, node: str, *, now: float) -> tuple[Way, ...]:
@@ -76,42 +102,40 @@ def _near(graph: view.View, pod: pods.Pod, node: str, now: float) -> Iterator[Wa
     if wanted is None or not wanted.near:
         return
     row = graph.columns.rows[node]
-    targets = [key for each in wanted.near for key in graph.routes.resolve(each)][: nearness.TARGETS_MAX]
+    every = [key for each in wanted.near for key in graph.routes.resolve(each)]
+    targets = every[: nearness.TARGETS_MAX]
     known = [(int(hops), key) for key in targets if (hops := graph.routes.hops(key)[row]) >= 0]
-    if not known:
-        yield Way(node, wording.either([_title(each) for each in wanted.near]))
-        return
-    goal = min(known)[1]
-    yield told(graph, node, _title(goal), goal, routes.Metric.HOPS, now)
+    if known:
+        goal = min(known)[1]
+        found = told(graph, node, title_of(goal), goal, routes.Metric.HOPS, now)
+    else:
+        found = Way(node, wording.either([title_of(each) for each in wanted.near]))
+    if len(every) > len(targets):
+        found = msgspec.structs.replace(found, places=len(every), considered=len(targets))
+    yield found
 
 
 def _partners(graph: view.View, pod: pods.Pod, node: str, now: float) -> Iterator[Way]:
     metric = nearness.metric_of(graph)
     row = graph.columns.rows[node]
-    told = pod.spec, pod.namespace, pod.labels
-    found = partners.drawing(graph.groups, graph.callers, graph.selections, *told)
-    for partner in found:
-        rows = np.flatnonzero(graph.crowd.counts(partner.matcher))
-        if not len(rows):
+    asked = pod.spec, pod.namespace, pod.labels
+    for partner in partners.drawing(graph.groups, graph.callers, graph.selections, *asked):
+        found = ways.reach(graph, partner)
+        if found is None:
             continue
-        goals = [keys.node_key(name) for name in sorted(graph.columns.names[each] for each in rows.tolist())]
-        if keys.node_key(node) in goals:
-            yield told(graph, node, partner.title, keys.node_key(node), metric, now)
-            continue
-        known = []
-        for goal in goals[: nearness.TARGETS_MAX]:
-            found_there = graph.routes.hops(goal) if metric is routes.Metric.HOPS else _amounts(graph, metric, goal)
-            distance = float(found_there[row])
-            if distance >= 0:
-                known.append((distance, goal))
-        if known:
-            yield told(graph, node, partner.title, min(known)[1], metric, now)
-        else:
-            yield Way(node, partner.title)
+        each = ways.from_node(graph, found, metric, row)
+        known = np.fmin.reduce(each)
+        goals = [keys.node_key(graph.columns.names[number]) for number in found.rows[each == known].tolist()]
+        way = told(graph, node, partner.title, min(goals), metric, now) if goals else Way(node, partner.title)
+        yield with_cut(way, found)
 
 
-def _amounts(graph: view.View, metric: routes.Metric, goal: keys.VertexKey) -> routes.Amounts:
-    return graph.routes.latency(goal) if metric is routes.Metric.LATENCY else graph.routes.cost(goal)
+def with_cut(way: Way, found: ways.Reach) -> Way:
+    """The way with what was not looked at."""
+    if not found.left_out:
+        return way
+    considered = found.pods - found.left_out
+    return msgspec.structs.replace(way, pods=found.pods, places=found.places, considered=considered)
 
 
 def told(graph: view.View, node: str, title: str, goal: keys.VertexKey, metric: routes.Metric, now: float) -> Way:
@@ -151,11 +175,11 @@ def _stroke(link: relations.Link | None) -> str:
 def _short(key: keys.VertexKey) -> str:
     """A vertex by what people call it: a node's name, a domain's label and value, a place without who describes it."""
     if keys.kind_of(key) == keys.Kind.DOMAIN:
-        return _title(key)
+        return title_of(key)
     return keys.name_of(key).rpartition("/")[2]
 
 
-def _title(key: keys.VertexKey) -> str:
+def title_of(key: keys.VertexKey) -> str:
     """What a person calls a target: `zone a`, `n1`, `leaf-12`."""
     if keys.kind_of(key) != keys.Kind.DOMAIN:
         return keys.name_of(key).rpartition("/")[2]

@@ -16,7 +16,7 @@ import numpy as np
 
 from graphsched.base.values import nodes, pods, status
 from graphsched.decision import context as contexts, cycle, names, profile, trace
-from graphsched.explain import avoidance, cells, company, groups, remedies, rulings, ways, wording
+from graphsched.explain import avoidance, cells, company, groups, remedies, rulings, shortfalls, ways, wording
 from graphsched.graph import occupancy, view
 
 PLUGIN_TITLES = {
@@ -132,6 +132,7 @@ class Explanation(msgspec.Struct, frozen=True, gc=False):
         rules: Those that weigh the first of the candidates.
         cells: How it lies in the NUMA cells of each of the candidates, where that counts.
         met: What rules require of the ways from there, and the ways.
+        shortfalls: Ways that kept it away from nodes, those of most nodes first.
     """
 
     pod: str
@@ -151,6 +152,7 @@ class Explanation(msgspec.Struct, frozen=True, gc=False):
     rules: tuple[rulings.Weighing, ...] = ()
     cells: tuple[cells.Fit, ...] = ()
     met: tuple[rulings.Met, ...] = ()
+    shortfalls: tuple[shortfalls.Shortfall, ...] = ()
 
 
 def explain(
@@ -196,6 +198,7 @@ def explain(
         score_max=100 * sum(decider.settings.weights.get(plugin, 0) for plugin in _scored(ranked)),
         waiting=waiting,
         avoided=avoidance.avoided(beneath, ranked, context, rejections),
+        shortfalls=shortfalls.of(beneath, subject, evaluation, now=context.now),
     )
     if advised is not None:
         return _advised(base, beneath, subject, evaluation, decider.settings, advised)

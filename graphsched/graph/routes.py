@@ -83,6 +83,8 @@ class Statistics(msgspec.Struct):
     repairs: int = 0
     hits: int = 0
     evictions: int = 0
+    cuts: int = 0
+    """Partners of which only the pods at some of their places were looked at."""
 
 
 class Routes:

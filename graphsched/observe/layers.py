@@ -42,6 +42,13 @@ class Layers:
             "Nodes that have links, of which the best has a health below `linkHealth.sickBelow`: pods are kept "
             "away from them, though Kubernetes may still call them ready.",
         )
+        self.ways_cut = series.Total(
+            counter(
+                "graphsched_ways_cut_total",
+                "How often the ways to a partner were asked for whose pods run at more places than are looked at: the "
+                "score goes by those with most pods, and limits are taken for unknown.",
+            )
+        )
         self._above = series.Family(
             gauge(
                 "graphsched_watermark_nodes",

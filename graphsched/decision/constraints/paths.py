@@ -6,6 +6,9 @@ hold, and the reason says that it is unknown. Partners of which nothing is place
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import msgspec
 import numpy as np
 
 from graphsched.base.values import labels, pods
@@ -28,20 +31,64 @@ class Paths:
     def passes(self, graph: view.View, subject: check.Subject, rows: check.Rows) -> trace.Mask:
         """Bool for each row: no limit is passed, and each is known to hold."""
         mask = np.ones(graph.columns.capacity, np.bool_)
-        for partner in ways.limiting(graph, subject):
-            for bad, unknown, _ in _judged(graph, subject, partner):
-                mask &= ~(bad | unknown)
+        for limit in limits(graph, subject):
+            mask &= ~(limit.beyond | limit.unknown)
         return mask[rows]
 
     def refusals(self, graph: view.View, subject: check.Subject, rows: check.Rows) -> list[check.Refusal]:
         """The rows beyond each limit, and those of which it is not known."""
         found = []
-        for partner in ways.limiting(graph, subject):
-            for bad, unknown, (beyond, what) in _judged(graph, subject, partner):
-                found.append(check.Refusal(f"node(s) {beyond} {partner.title}", bad[rows], unresolvable=True))
-                reason = f"node(s) had an unknown {what} {partner.title}"
-                found.append(check.Refusal(reason, unknown[rows], unresolvable=True))
+        for limit in limits(graph, subject):
+            found.append(check.Refusal(limit.reason_beyond, limit.beyond[rows], unresolvable=True))
+            found.append(check.Refusal(limit.reason_unknown, limit.unknown[rows], unresolvable=True))
         return found
+
+
+class Limit(msgspec.Struct, frozen=True, gc=False):
+    """A limit on the ways to a partner.
+
+    Attributes:
+        partner: Whose pods the ways lead to.
+        metric: What is limited.
+        bound: The most of it, or of bandwidth the least.
+        worst: A row, the longest way to one of them, or of widths the least; NaN where one is not known.
+    """
+
+    partner: partners.Partner
+    metric: routes.Metric
+    bound: float
+    worst: ways.Amounts
+
+    @property
+    def beyond(self) -> trace.Mask:
+        """Bool a row: some way is known not to be within."""
+        with np.errstate(invalid="ignore"):
+            found: trace.Mask = (
+                self.worst < self.bound if self.metric is routes.Metric.BANDWIDTH else self.worst > self.bound
+            )
+        return found
+
+    @property
+    def unknown(self) -> trace.Mask:
+        """Bool a row: some way is not known."""
+        return np.isnan(self.worst)
+
+    @property
+    def reason_beyond(self) -> str:
+        """Why a node of `beyond` is refused."""
+        return f"node(s) {_WORDS[self.metric][0].format(self.bound)} {self.partner.title}"
+
+    @property
+    def reason_unknown(self) -> str:
+        """Why a node of `unknown` is refused."""
+        return f"node(s) had an unknown {_WORDS[self.metric][1]} {self.partner.title}"
+
+
+_WORDS = {
+    routes.Metric.LATENCY: ("were more than {:g} ms from", "latency to"),
+    routes.Metric.BANDWIDTH: ("had less than {:g} Mbps to", "bandwidth to"),
+    routes.Metric.COST: ("were at a network cost above {:g} from", "network cost to"),
+}
 
 
 def concerns(graph: view.View, spec: pods.Spec, namespace: str, pod_labels: labels.Labels) -> bool:
@@ -52,23 +99,18 @@ def concerns(graph: view.View, spec: pods.Spec, namespace: str, pod_labels: labe
     return any(partner.limited for partner in found)
 
 
-def _judged(
-    graph: view.View, subject: check.Subject, partner: partners.Partner
-) -> list[tuple[trace.Mask, trace.Mask, tuple[str, str]]]:
-    """For each limit the rows beyond it, the rows where it is not known, and the words for both."""
-    if not partner.limited or not graph.crowd.counts(partner.matcher).any():
-        return []
-    found = []
-    for metric, limit, words in (
-        (routes.Metric.LATENCY, partner.latency_ms_max, ("were more than {:g} ms from", "latency to")),
-        (routes.Metric.BANDWIDTH, partner.bandwidth_mbps_min, ("had less than {:g} Mbps to", "bandwidth to")),
-        (routes.Metric.COST, partner.cost_max, ("were at a network cost above {:g} from", "network cost to")),
-    ):
-        if limit is None:
+def limits(graph: view.View, subject: check.Subject) -> Iterator[Limit]:
+    """Every limit that the pod has, with the rows that do not keep it."""
+    for partner in ways.limiting(graph, subject):
+        if not partner.limited or not graph.crowd.counts(partner.matcher).any():
             continue
-        known = ways.to(graph, subject, partner, metric)
-        worst = np.full(graph.columns.capacity, np.nan) if known is None else known.worst
-        with np.errstate(invalid="ignore"):
-            bad = worst < limit if metric is routes.Metric.BANDWIDTH else worst > limit
-        found.append((bad, np.isnan(worst), (words[0].format(limit), words[1])))
-    return found
+        for metric, bound in (
+            (routes.Metric.LATENCY, partner.latency_ms_max),
+            (routes.Metric.BANDWIDTH, partner.bandwidth_mbps_min),
+            (routes.Metric.COST, partner.cost_max),
+        ):
+            if bound is None:
+                continue
+            known = ways.to(graph, subject, partner, metric)
+            worst = np.full(graph.columns.capacity, np.nan) if known is None else known.worst
+            yield Limit(partner, metric, bound, worst)

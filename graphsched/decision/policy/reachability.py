@@ -7,6 +7,7 @@ way. A way that nobody knows is neither short nor long: the node is refused, and
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Iterable, Iterator
 
 import numpy as np
@@ -16,18 +17,58 @@ from graphsched.decision import trace
 from graphsched.graph import distances, routes, view
 
 
+class Measure(typing.NamedTuple):
+    """One property of the way that is required.
+
+    Attributes:
+        metric: What is measured.
+        bound: The most of it, or of bandwidth the least.
+        goals: Where the way may lead; the best of them counts.
+        found: A row, to the best of the goals; NaN where no way to any is known.
+        unknown, short: What is in the way of a node where it is not known, or not enough.
+    """
+
+    metric: routes.Metric
+    bound: float
+    goals: list[keys.VertexKey]
+    found: routes.Amounts
+    unknown: str
+    short: str
+
+    @property
+    def missed(self) -> trace.Mask:
+        """Bool a row: what is known is not enough."""
+        with np.errstate(invalid="ignore"):
+            found: trace.Mask = (
+                self.found < self.bound if self.metric is routes.Metric.BANDWIDTH else self.found > self.bound
+            )
+        return found
+
+
 def shortfalls(graph: view.View, path: policies.Path) -> Iterator[tuple[str, trace.Mask]]:
     """What is in the way, and bool a row of the nodes for which it is; a node may stand in several."""
-    goals = goals_of(graph, path.to)
-    where = title(path.to)
-    if path.hops_max is not None:
-        yield from _hops(graph, goals, where, path.hops_max)
-    if path.latency_ms_max is not None:
-        yield from _latency(graph, goals, where, path.latency_ms_max)
-    if path.bandwidth_mbps_min is not None:
-        yield from _bandwidth(graph, goals, where, path.bandwidth_mbps_min)
+    for each in measures(graph, path):
+        yield each.unknown, np.isnan(each.found)
+        yield each.short, each.missed
     if path.same_domain:
-        yield from _domain(graph, path, where)
+        yield from _domain(graph, path, title(path.to))
+
+
+def measures(graph: view.View, path: policies.Path) -> Iterator[Measure]:
+    """What is required of the way, held against what is known of it."""
+    goals, where = goals_of(graph, path.to), title(path.to)
+    if path.hops_max is not None:
+        hops = (np.where(each < 0, np.nan, each) for each in map(graph.routes.hops, goals))
+        unknown, short = f"unknown number of hops to {where}", f"more than {path.hops_max} hops to {where}"
+        yield Measure(routes.Metric.HOPS, path.hops_max, goals, _best(graph, hops, np.fmin), unknown, short)
+    if path.latency_ms_max is not None:
+        found = _best(graph, map(graph.routes.latency, goals), np.fmin)
+        unknown, short = f"unknown latency to {where}", f"more than {path.latency_ms_max:g} ms to {where}"
+        yield Measure(routes.Metric.LATENCY, path.latency_ms_max, goals, found, unknown, short)
+    if path.bandwidth_mbps_min is not None:
+        found = _best(graph, map(graph.routes.bottleneck, goals), np.fmax)
+        unknown, short = f"unknown bandwidth to {where}", f"less than {path.bandwidth_mbps_min:g} Mbps to {where}"
+        yield Measure(routes.Metric.BANDWIDTH, path.bandwidth_mbps_min, goals, found, unknown, short)
 
 
 def prepare(graph: view.View, path: policies.Path, expired: distances.Expired) -> bool:
@@ -72,31 +113,6 @@ def goals_of(graph: view.View, goal: keys.VertexKey) -> list[keys.VertexKey]:
 def _innermost(domain: keys.VertexKey) -> str:
     """The value of the label that a domain's key ends in."""
     return domain.partition("=")[2].rpartition("/")[2].rpartition(":")[2]
-
-
-def _hops(graph: view.View, goals: list[keys.VertexKey], where: str, most: int) -> Iterator[tuple[str, trace.Mask]]:
-    found = np.full(graph.columns.capacity, -1, np.int64)
-    for goal in goals:
-        hops = graph.routes.hops(goal).astype(np.int64)
-        found = np.where((found < 0) | ((hops >= 0) & (hops < found)), hops, found)
-    yield f"unknown number of hops to {where}", found < 0
-    yield f"more than {most} hops to {where}", found > most
-
-
-def _latency(
-    graph: view.View, goals: list[keys.VertexKey], where: str, most: float
-) -> Iterator[tuple[str, trace.Mask]]:
-    found = _best(graph, map(graph.routes.latency, goals), np.fmin)
-    yield f"unknown latency to {where}", np.isnan(found)
-    yield f"more than {most:g} ms to {where}", found > most
-
-
-def _bandwidth(
-    graph: view.View, goals: list[keys.VertexKey], where: str, least: float
-) -> Iterator[tuple[str, trace.Mask]]:
-    found = _best(graph, map(graph.routes.bottleneck, goals), np.fmax)
-    yield f"unknown bandwidth to {where}", np.isnan(found)
-    yield f"less than {least:g} Mbps to {where}", found < least
 
 
 def _best(graph: view.View, found: Iterable[routes.Amounts], better: np.ufunc) -> routes.Amounts:

@@ -8,19 +8,32 @@ leftovers. So every doubt is a yes: an unknown plugin wakes on whatever may free
 alone, those about company also on namespace and labels (see `BY_SPEC`), so one answer serves all pods of a kind.
 
 One rule is sharper than kube-scheduler's: a pod that left a node wakes those waiting for resources only if one of them
-now fits on that node. Since a removal changes no other node, nothing is missed.
+now fits on that node. Since a removal changes no other node, nothing is missed. And a pod that waits for ways to its
+partners is woken by no pod but one of those.
 """
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Callable, Iterable, Sequence
 
 from graphsched.app import encounters, tidings
 from graphsched.base.values import nodes, pods
 from graphsched.decision import names
 
-Room = Callable[[Sequence[str], pods.Spec], bool]
-"""Whether a pod of this spec now fits, as to resources, on any of these nodes."""
+Leaving = Callable[[encounters.Kind, encounters.Kind | None], bool]
+"""Whether a pod that was of the first kind and is of the second now, or gone, is one less that a limit speaks of."""
+
+
+class Room(typing.Protocol):
+    """What is asked of the present graph."""
+
+    def __call__(self, names: Sequence[str], spec: pods.Spec) -> bool:
+        """Whether a pod of this spec now fits, as to resources, on any of these nodes."""
+
+    def leaving(self, pod: pods.Pod) -> Leaving:
+        """Tells who is one less of those to whom the pod limits the way."""
+
 
 NO_NODES = "NoNodes"
 """Stands in for a plugin where there was no node to refuse: only a new node helps."""
@@ -59,7 +72,8 @@ def hint(plugins: Iterable[str], news: tidings.News, pod: pods.Pod, room: Room |
         plugins: Names of the plugins that refused the pod.
         news: What changed.
         pod: A pod that waits, one of many with the same spec.
-        room: Answers from the present graph; without it every pod that left a node is taken to make room.
+        room: Answers from the present graph; without it every pod that left a node is taken to make room, and to have
+            been in the way.
     """
     for plugin in plugins:
         event = _HINTS.get(plugin, _any_change)(news, pod, room)
@@ -289,16 +303,30 @@ def _counts_otherwise(spec: pods.Spec, hard: Sequence[pods.SpreadConstraint], pa
     return moved or matches(spec, before) != matches(spec, after)
 
 
-def _ways(news: tidings.News, _pod: pods.Pod, _room: Room | None) -> tidings.Event | None:
-    # Who its partners are is for the graph to say, which is not at hand. Pods that come can only limit ways further.
+def _ways(news: tidings.News, pod: pods.Pod, room: Room | None) -> tidings.Event | None:
     if news.ways:
         return tidings.Event.WAYS
     if news.removed:
         return tidings.Event.NODE_GONE
-    seen = news.company
-    if seen.many or seen.departed:
+    return _partner_left(news.company, pod, room) or _candidates(news, pod, None)
+
+
+def _partner_left(seen: encounters.Encounters, pod: pods.Pod, room: Room | None) -> tidings.Event | None:
+    # Pods that come can only limit ways further. Had a group or a Service changed meanwhile, that would be news itself.
+    if seen.many:
         return tidings.Event.OTHER_GONE
-    return tidings.Event.OTHER_RELABELLED if seen.relabelled else _candidates(news, _pod, None)
+    if not seen.departed and not seen.relabelled:
+        return None
+    leaves = _anybody if room is None else room.leaving(pod)
+    if any(leaves(kind, None) for kind, _ in seen.departed):
+        return tidings.Event.OTHER_GONE
+    if any(leaves((namespace, before), (namespace, after)) for namespace, before, after in seen.relabelled):
+        return tidings.Event.OTHER_RELABELLED
+    return None
+
+
+def _anybody(_before: encounters.Kind, _after: encounters.Kind | None) -> bool:
+    return True
 
 
 def _candidates(news: tidings.News, _pod: pods.Pod, _room: Room | None) -> tidings.Event | None:

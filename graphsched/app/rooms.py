@@ -1,7 +1,7 @@
-"""Whether somebody now fits on nodes that a pod has left: the one question that hints ask of the graph.
+"""What hints ask of the graph: who fits on nodes that a pod has left, and whether that pod was in somebody's way.
 
-Comes in: names of nodes and the spec of a pod that waits for room. Goes out: yes or no, from the same checks that
-decide, over the few rows in question, at 5 to 10 µs.
+Comes in: names of nodes and the spec of a pod that waits for room, at 5 to 10 µs for the same checks that decide, over
+the few rows in question; or a pod that waits for ways, and what others were and are. Goes out: yes or no.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from graphsched.app import encounters, hints
 from graphsched.base.values import pods
 from graphsched.decision import classes, profile
 from graphsched.decision.constraints import check, feasibility, sharing, walk
-from graphsched.graph import store as stores
+from graphsched.graph import matchers, partners, store as stores
 
 _CHECKS: tuple[check.Check, ...] = (feasibility.NodeResourcesFit(), feasibility.GpuDevices(), sharing.Headroom())
 
@@ -40,3 +41,19 @@ class Rooms:
         subject = classes.subject_of(spec, self._settings)
         checks = [each for each in self._checks if each.applies(subject)]
         return bool(walk.mask(view, subject, checks, self._rows).any())
+
+    def leaving(self, pod: pods.Pod) -> hints.Leaving:
+        """Tells who is one less of those to whom the pod limits the way."""
+        store = self._store
+        named = partners.limiting(store.groups, store.selections, pod.spec, pod.namespace, pod.labels)
+        limiting = [partner.matcher for partner in named if partner.limited]
+
+        def selects(matcher: matchers.Matcher, kind: encounters.Kind) -> bool:
+            namespace, known = kind
+            told = store.matchers.namespace_labels(namespace)
+            return matcher.selects(known, namespace=namespace, namespace_labels=told)
+
+        def leaves(before: encounters.Kind, after: encounters.Kind | None) -> bool:
+            return any(selects(each, before) and (after is None or not selects(each, after)) for each in limiting)
+
+        return leaves

@@ -134,11 +134,12 @@ def _of_rules(graph: view.View, refused: dict[str, list[str]], now: float) -> It
 def _best(graph: view.View, node: str, measure: reachability.Measure, now: float) -> ways.Way:
     """The way to that of the goals which is nearest."""
     row, wanted = graph.columns.rows[node], measure.found
-    vector: dict[routes.Metric, Callable[[keys.VertexKey], npt.NDArray[Any]]] = {
+    vectors: dict[routes.Metric, Callable[[keys.VertexKey], npt.NDArray[Any]]] = {
         routes.Metric.HOPS: graph.routes.hops,
         routes.Metric.LATENCY: graph.routes.latency,
         routes.Metric.BANDWIDTH: graph.routes.bottleneck,
-    }[measure.metric]
+    }
+    vector = vectors[measure.metric]
     goal = next(each for each in measure.goals if vector(each)[row] == wanted[row])
     return ways.told(graph, node, ways.title_of(goal), goal, measure.metric, now)
 

@@ -42,9 +42,22 @@ def moved(before: builders.PodBuilder, after: builders.PodBuilder | None, *, ass
     return news
 
 
-def nowhere(_nodes: Sequence[str], _spec: pods.Spec) -> bool:
-    """No node has room."""
-    return False
+class Room:
+    """These nodes have room for everybody, others for nobody."""
+
+    def __init__(self, *names: str) -> None:
+        self._names = names
+
+    def __call__(self, names: Sequence[str], spec: pods.Spec) -> bool:
+        """Whether they are the nodes that have room."""
+        return bool(self._names) and tuple(names) == self._names
+
+    def leaving(self, pod: pods.Pod) -> hints.Leaving:
+        """Nobody is a partner of anybody."""
+        return lambda _before, _after: False
+
+
+nowhere = Room()
 
 
 GONE = moved(builders.make_pod("old").node("n1").host_port(80), None)
@@ -340,7 +353,7 @@ def test_a_departure_wakes_only_whom_it_makes_room_for() -> None:
 
     assert hints.hint(("NodeResourcesFit",), GONE, pod, nowhere) is None
     assert Event.OTHER_GONE == hints.hint(("NodePorts",), GONE, pod, nowhere)
-    assert Event.OTHER_GONE == hints.hint(("NodeResourcesFit",), GONE, pod, lambda names, _: names == ("n1",))
+    assert Event.OTHER_GONE == hints.hint(("NodeResourcesFit",), GONE, pod, Room("n1"))
 
 
 @pytest.mark.parametrize(

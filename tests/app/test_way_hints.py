@@ -125,7 +125,7 @@ some_peers = st.lists(
 )
 some_placed = st.builds(placed, st.integers(0, 3), st.sampled_from(APPS), st.sampled_from(NAMES))
 pairs = st.tuples(st.sampled_from(NAMES), st.sampled_from(NAMES)).filter(lambda pair: pair[0] < pair[1])
-some_links = st.builds(lambda pair, time: links(*pair, time), pairs, st.sampled_from((0.5, 2.0, 9.0)))
+some_links = st.builds(lambda pair, time: links(pair[0], pair[1], time), pairs, st.sampled_from((0.5, 2.0, 9.0)))
 changes = (
     some_placed.map(lambda pod: delta.Patch(removed={pod.key}))
     | some_placed.map(lambda pod: delta.Patch(vertices={pod.key: pod}))

@@ -231,8 +231,8 @@ class Decider:
     def _company(self, graph: view.View, subject: check.Subject, passed: trace.Mask) -> dict[str, trace.Scores]:
         """Plugin → weighted score a row, of the scores outside the class that do not skip."""
         found: dict[str, trace.Scores] = {}
-        placed = subject.spec.graph is not None or graph.groups or graph.topology.links or graph.cells
-        placed = placed or graph.callers
+        told = graph.groups or graph.topology.links or graph.cells or graph.callers
+        placed = subject.spec.graph is not None or told
         for each in (*self._companies, *self._graph_scores) if placed else self._companies:
             score = each.score(graph, subject, passed)
             if score is not None:

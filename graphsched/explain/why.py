@@ -185,7 +185,6 @@ def explain(
         subject = msgspec.structs.replace(pod, node="", devices=())
         beneath = graph.with_changes(removed=[pod.key])
     evaluation = decider.evaluate(beneath, subject, context)
-    found = groups.refused(beneath, subject, evaluation, decider.settings)
     ranked = _ranked(evaluation)
     base = Explanation(
         pod=pod.full_name,
@@ -193,7 +192,7 @@ def explain(
         headline="",
         node=placement,
         feasible=len(ranked),
-        groups=found,
+        groups=groups.refused(beneath, subject, evaluation, decider.settings),
         nodes=len(evaluation.verdicts),
         score_max=100 * sum(decider.settings.weights.get(plugin, 0) for plugin in _scored(ranked)),
         waiting=waiting,

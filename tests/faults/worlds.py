@@ -10,6 +10,7 @@ Invariant: whatever a world does, no other one sees of it.
 import asyncio
 import contextlib
 import dataclasses
+import gc
 import pathlib
 import random
 from collections.abc import Iterator
@@ -160,6 +161,8 @@ class World:
         if self._program is not None:
             await self.stop(hard=True)
         await self._ways_out.aclose()
+        # Each scheduler that starts has everything kept for good, what worlds before it have left behind included.
+        gc.unfreeze()
 
     # ---------------------------------------------------------------------------- the world
 

@@ -42,9 +42,7 @@ class Neighbours:
         """A pod came, changed or went."""
         if not self._headroom or after is None or not after.node or after.scheduler == self._scheduler:
             return
-        if (before is None or (before.uid, before.node) != (after.uid, after.node)) and self._row(
-            after.node
-        ) is not None:
+        if pods.came(before, after) and self._row(after.node) is not None:
             self._bound[after.node] = self._clock.monotonic()
 
     def refusal(self, node: str) -> status.Status:

@@ -66,7 +66,7 @@ class Pool:
             if before is not None:
                 self.guests.pop(before.key, None)
             return
-        if before is not None and (before.uid, before.node) == (after.uid, after.node):
+        if not pods.came(before, after):
             return
         self.guests.pop(after.key, None)
         node = self._store.node(after.node)

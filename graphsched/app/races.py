@@ -125,7 +125,7 @@ class Races:
         """A pod came, changed or went."""
         if after is None or not after.node:
             return
-        if before is not None and (before.uid, before.node) == (after.uid, after.node):
+        if not pods.came(before, after):
             return
         if after.scheduler != self._scheduler:
             self._note(after.node, f"{after.scheduler} bound {after.full_name}")

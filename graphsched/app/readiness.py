@@ -86,8 +86,8 @@ class Readiness:
         """Whether all is known of the pod; one that is out of patience waits for no search."""
         key = entry.pod.key
         since = self._since.setdefault(key, begun)
-        late = begun - since < PATIENCE_S
-        if not self._prepare(entry, due=end if late else math.inf, search=not late):
+        patient = begun - since < PATIENCE_S
+        if not self._prepare(entry, due=end if patient else math.inf, search=not patient):
             return False
         del self._since[key]
         return True

@@ -41,6 +41,20 @@ class Idle:
         """Nothing runs."""
 
 
+def policies_of(client: object, inbox: inboxes.Inbox) -> policing.Policing:
+    """Who follows the policies that this client tells of."""
+    return policing.Policing(
+        typing.cast("typing.Any", client),
+        feeds.Feed(inbox),
+        typing.cast("typing.Any", Idle()),
+        stores.Store(),
+        None,
+        required=False,
+        leading=lambda: True,
+        clock=virtual.LoopClock(),
+    )
+
+
 @pytest.mark.parametrize(
     ("error", "known"), [(GONE, True), (NO_GROUP, True), (FORBIDDEN, True), (AWAY, False)], ids=str
 )
@@ -49,16 +63,7 @@ async def test_deciding_begins_once_it_is_known_that_there_are_no_policies(
     error: errors.ClusterError, *, known: bool
 ) -> None:
     """A server that has nothing of the group says so in plain text, one that has another kind of it by a Status."""
-    followed = policing.Policing(
-        typing.cast("typing.Any", Refusing(error)),
-        feeds.Feed(inboxes.Inbox()),
-        typing.cast("typing.Any", Idle()),
-        stores.Store(),
-        None,
-        required=False,
-        leading=lambda: True,
-        clock=virtual.LoopClock(),
-    )
+    followed = policies_of(Refusing(error), inboxes.Inbox())
     following = asyncio.create_task(followed.run())
     await asyncio.sleep(policing.RETRY_S / 2)
     following.cancel()
@@ -94,16 +99,7 @@ class Forbidding:
 async def test_rules_stay_in_force_when_the_right_to_read_them_goes_away(caplog: pytest.LogCaptureFixture) -> None:
     """A denial must not be dropped because somebody took a right away, or the API server has not loaded it yet."""
     client, inbox = Forbidding(), inboxes.Inbox()
-    followed = policing.Policing(
-        typing.cast("typing.Any", client),
-        feeds.Feed(inbox),
-        typing.cast("typing.Any", Idle()),
-        stores.Store(),
-        None,
-        required=False,
-        leading=lambda: True,
-        clock=virtual.LoopClock(),
-    )
+    followed = policies_of(client, inbox)
     following = asyncio.create_task(followed.run())
     await asyncio.sleep(policing.RETRY_S / 2)
     client.forbids = True

@@ -279,3 +279,8 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     def full_name(self) -> str:
         """`namespace/name`, as users and events write it."""
         return self.key[4:]
+
+
+def came(before: Pod | None, after: Pod) -> bool:
+    """Whether the pod was not where it is now: it is new, another of its name, or was elsewhere or nowhere."""
+    return before is None or (before.uid, before.node) != (after.uid, after.node)

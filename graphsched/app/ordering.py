@@ -80,8 +80,10 @@ class Ordering:
 
     def arrange(self, now: float) -> None:
         """Make the order anew, if there is cause to and it is time."""
-        if self._version == self._dependencies.version or now < self._due:
-            return
+        if self._version != self._dependencies.version and now >= self._due:
+            self._arrange(now)
+
+    def _arrange(self, now: float) -> None:
         self._version, self._due = self._dependencies.version, now + EVERY_S
         waiting = [entry.pod for entry in sorted(self._queue.entries(), key=lambda entry: entry.order)]
         graph = self._dependencies.graph()
@@ -110,7 +112,11 @@ class Ordering:
         self._tell_of_cycles(graph, answer)
 
     def told(self, key: keys.VertexKey) -> why.Order | None:
-        """The place of a pod in the queue as it is now; None for one that is not there."""
+        """The place of a pod in the order of which the next decision is made; None for one that is not there."""
+        if not self._failures and self._version != self._dependencies.version:
+            # Nobody was decided on since the dependencies changed, or it was too soon to make the order anew.
+            self._arrange(self._clock.monotonic())
+        self.arrange(self._clock.monotonic())
         places = sorted((entry.order, entry.pod.key) for entry in self._queue.entries())
         for place, (_, other) in enumerate(places, 1):
             if other == key:

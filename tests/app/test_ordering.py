@@ -106,6 +106,25 @@ def test_each_pod_is_told_its_place_and_whom_it_comes_after() -> None:
     assert [None, why.Order("criticalPath", 1, 2), why.Order("criticalPath", 2, 2)] == told()
 
 
+def test_a_place_is_told_by_the_dependencies_there_are_even_if_nobody_was_decided_on_since() -> None:
+    """What came within the pause between two orders counts; a plugin that has no say is not asked for it."""
+    world = World(walking.CriticalPath())
+    world.ordering.group(None, ties.group("g", a="b", b=""))
+    world.add(pod("x1"), pod("a1"))
+    world.ordering.arrange(world.clock.monotonic())
+    world.add(pod("b1"))
+    world.ordering.arrange(world.clock.monotonic())
+
+    assert why.Order("criticalPath", 1, 3) == world.ordering.told(pod("b1").key)
+    failing = World(Broken())
+    failing.ordering.group(None, ties.group("g", a="b", b=""))
+    failing.add(pod("a1"))
+    failing.order()
+    failing.add(pod("b1"))
+    failing.ordering.told(pod("b1").key)
+    assert ["failed"] == failing.results
+
+
 def test_a_pod_that_is_bound_holds_up_nobody() -> None:
     """It leaves the graph with the queue."""
     world = World(walking.CriticalPath())

@@ -29,6 +29,9 @@ Source = reflector.Reflector[typing.Any]
 Held = delta.Vertex | descriptions.Description
 """What is kept of one object: a vertex in the graph, or what it describes, which is turned into rows by the survey."""
 
+PAGE_ITEMS = 200
+"""Objects a page. There is no hurry here as there is at the start, and what a page takes is there while others settle
+beside it: with 15,000 pods pages of 500 made an audit take 2.2 MB, those of 200 take 1.3."""
 SLICE = 50
 """Objects decoded, converted and compared at a stretch: some 2 ms, of which the loop would take 50."""
 PAUSE_S = 0.002
@@ -274,7 +277,7 @@ class Comparer:
     async def _pages(
         self, path: str, query: clients.Query
     ) -> AsyncIterator[tuple[wire.Page, AsyncIterator[list[msgspec.Raw]]]]:
-        async for page in lists.pages(self._client, path, query):
+        async for page in lists.pages(self._client, path, query, items_max=PAGE_ITEMS):
             yield page, _slices(page.items or [])
 
     def _difference(self, source: Source, key: keys.VertexKey, sight: Sight) -> findings.Difference:

@@ -3,9 +3,10 @@
 Path, query and body come in; the body of the answer goes out as bytes, for `wire` to decode. `lists` and `reflector`
 read through it, `action` writes through it.
 
-One aiohttp session with connections kept alive serves all but pages of lists, which have a few of their own: the event
-loop keeps a buffer of 256 kB a TLS connection, and idle connections are used in turn, so that after one list of
-megabytes all would have theirs filled for good (measured: 8 to 15 MB). Compression is declined: it made a list of 5,000
+One aiohttp session with connections kept alive serves all but pages of lists, which have a few of their own, and
+watches, of which each has its own: the event loop keeps a buffer of 256 kB a TLS connection, and idle connections are
+used in turn, so that after one list of megabytes, or a day of watches that end and begin anew on another connection,
+all would have theirs filled for good (measured: 8 to 15 MB). Compression is declined: it made a list of 5,000
 pods take 140 ms instead of 110 (measured on loopback), and on a watch it delays events until a block is full.
 
 Invariants: every wait has a limit; every failure is a `ClusterError`, and a cancellation none, whenever it comes; a
@@ -81,8 +82,8 @@ class Client:
         connections_max: int = CONNECTIONS_MAX,
         patience: Patience = Patience(),  # noqa: B008  frozen
     ) -> None:
-        """Prepare; nothing is sent. More than `connections_max` requests and watches at once wait for a free one, as do
-        more than `PAGES_MAX` pages of lists.
+        """Prepare; nothing is sent. More than `connections_max` requests at once wait for a free one, and as many
+        watches, as do more than `PAGES_MAX` pages of lists.
         """
         self.patience = patience
         self._keeper = keeper
@@ -90,6 +91,7 @@ class Client:
         self._connections_max = connections_max
         self._session: aiohttp.ClientSession | None = None
         self._pages: aiohttp.ClientSession | None = None
+        self._watches: aiohttp.ClientSession | None = None
         self._proxies: dict[str, str | None] = {}
 
     @property
@@ -99,10 +101,13 @@ class Client:
 
     async def __aenter__(self) -> typing.Self:
         self._session, self._pages = self._connected(self._connections_max), self._connected(PAGES_MAX)
+        self._watches = self._connected(self._connections_max, once=True)
         return self
 
-    def _connected(self, connections_max: int) -> aiohttp.ClientSession:
-        connector = aiohttp.TCPConnector(limit=connections_max, keepalive_timeout=KEEP_ALIVE_S, socket_factory=_socket)
+    def _connected(self, connections_max: int, *, once: bool = False) -> aiohttp.ClientSession:
+        """A session of at most so many connections, used for one request or kept for the next."""
+        kept: dict[str, typing.Any] = {"force_close": True} if once else {"keepalive_timeout": KEEP_ALIVE_S}
+        connector = aiohttp.TCPConnector(limit=connections_max, socket_factory=_socket, **kept)
         return aiohttp.ClientSession(
             connector=connector,
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -116,10 +121,10 @@ class Client:
         error: BaseException | None,
         trace: types.TracebackType | None,
     ) -> None:
-        for session in (self._session, self._pages):
+        for session in (self._session, self._pages, self._watches):
             if session is not None:
                 await session.close()
-        self._session = self._pages = None
+        self._session = self._pages = self._watches = None
 
     async def get(self, path: str, query: Query = _EMPTY, *, deadline_s: float | None = None) -> bytes:
         """Read what is at `path`."""
@@ -208,7 +213,9 @@ class Client:
         limits = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S, sock_read=stall_s)
         try:
             async with asyncio.timeout(self.patience.request_s):
-                return await stack.enter_async_context(self._send(access, "GET", path, query, None, limits=limits))
+                return await stack.enter_async_context(
+                    self._send(access, "GET", path, query, None, limits=limits, session=self._watches)
+                )
         except (aiohttp.ClientError, OSError) as error:
             raise answers.unreachable(error, what=f"watch {path}") from error
 

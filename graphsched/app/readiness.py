@@ -1,8 +1,9 @@
-"""Whether a pod can be decided on at once, or rules make it wait for work that is done piece by piece.
+"""Whether a pod can be decided on at once, or waits for work that is done piece by piece.
 
 What rules say of a pod may take long to find out: new rules are compiled, all nodes asked, the ways that are required
-searched for in the network. Comes in: the pods of a turn, one by one. Goes out: yes or not yet; those that are not
-ready go back to where they stood in the queue, while others, of which no such rule speaks, are decided on.
+searched for in the network, as are those to the pod's partners. Comes in: the pods of a turn, one by one. Goes out: yes
+or not yet; those that are not ready go back to where they stood in the queue, while others, of which no such rule
+speaks and which have no partners, are decided on.
 
 Rules are compiled and asked as pods come up. Ways are searched for after the decisions of the turn, for `SEARCH_S`, so
 that a long search takes nothing from those who do not need it. A network that changes all the time may undo what was
@@ -70,7 +71,7 @@ class Readiness:
         """A turn between these moments. At its end those that were not ready are back in the queue."""
 
         def ask(entry: parking.Entry) -> bool:
-            return not len(self._store.rules) or self._ready(entry, begun, end)
+            return not self._decider.needs(self._store.view(), entry.pod) or self._ready(entry, begun, end)
 
         made = Turn(ask)
         try:

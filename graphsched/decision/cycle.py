@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from graphsched.base.values import pods, status
-from graphsched.decision import classes, context as contexts, names, profile, trace
+from graphsched.decision import classes, context as contexts, names, preparing, profile, trace
 from graphsched.decision.constraints import check, identity, neighbours, paths, spread, walk
 from graphsched.decision.policy import compliance
 from graphsched.decision.scoring import scores
@@ -143,13 +143,22 @@ class Decider:
     def prepare(
         self, graph: view.View, pod: pods.Pod, expired: Callable[[], bool] = contexts.never, *, search: bool = True
     ) -> bool:
-        """Find out what rules say of such a pod, until `expired`; whether `decide` has nothing left to find out.
+        """Find out what rules say of such a pod and search for the ways it asks for, until `expired`.
 
-        Without `search` the network is not searched for the ways that rules require.
+        Without `search` the network is not searched.
+
+        Returns:
+            Whether `decide` has nothing left to find out.
         """
-        if names.GRAPH_POLICY in self.settings.disabled:
-            return True
-        return compliance.prepare(graph, self._subject(graph, pod), expired, search=search)
+        subject = self._subject(graph, pod)
+        ruled = names.GRAPH_POLICY not in self.settings.disabled
+        if ruled and not compliance.prepare(graph, subject, expired, search=search):
+            return False
+        return preparing.prepare(graph, subject, self.settings, expired if search else contexts.at_once)
+
+    def needs(self, graph: view.View, pod: pods.Pod) -> bool:
+        """Whether there may be something to `prepare` for such a pod; costs next to nothing."""
+        return len(graph.rules) > 0 or preparing.concerns(graph, pod.spec)
 
     def keeps_company(self, graph: view.View, pod: pods.Pod) -> bool:
         """Whether what happens on other nodes, or a rule, may have a say in whether a node takes the pod."""

@@ -6,6 +6,8 @@ Ways are those from the candidate to the partner.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 import numpy as np
 import numpy.typing as npt
@@ -93,16 +95,26 @@ def reach(graph: view.View, partner: partners.Partner) -> Reach | None:
     )
 
 
+def prepare(graph: view.View, partner: partners.Partner, metric: routes.Metric, expired: Callable[[], bool]) -> bool:
+    """Do the searches that `to` asks for, until `expired`; whether all of them are done. What was done is kept."""
+    found = reach(graph, partner)
+    return found is None or _searched(graph, found, metric, expired)
+
+
 def to(graph: view.View, subject: check.Subject, partner: partners.Partner, metric: routes.Metric) -> Ways | None:
     """The ways to the partner's pods; None where none of them is placed, or the time was up before all was searched."""
     found = reach(graph, partner)
     if found is None:
         return None
     graph.routes.statistics.cuts += bool(found.left_out)
-    if not all(graph.routes.prepared(metric, int(each), subject.expired) for each in found.origins):
+    if not _searched(graph, found, metric, subject.expired):
         return None
     table = np.stack([graph.routes.to_origin(metric, int(each)) for each in found.origins])
     return _summed(metric, table, found)
+
+
+def _searched(graph: view.View, found: Reach, metric: routes.Metric, expired: Callable[[], bool]) -> bool:
+    return all(graph.routes.prepared(metric, int(each), expired) for each in found.origins)
 
 
 def from_node(graph: view.View, found: Reach, metric: routes.Metric, row: int) -> Amounts:

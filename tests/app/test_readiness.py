@@ -1,4 +1,4 @@
-"""Rules that take long to follow make the pods wait that they are about, and no others."""
+"""Rules that take long to follow and ways that take long to find make those pods wait that ask for them, no others."""
 
 import typing
 
@@ -44,16 +44,17 @@ def pod(name: str, **named: str) -> pods.Pod:
 class Turns:
     """A queue, and a chain of nodes over which rules require ways: a search takes as many rounds as there are nodes."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, ruled: bool = True) -> None:
         self.clock = Ticking()
         self.store = stores.Store()
         self.backlog = backlogs.Backlog()
         patch = delta.Patch()
         for number in range(NODES):
             patch.set_vertex(builders.make_node(f"n{number:02}").build())
-        path = policies.Path(keys.node_key("n00"), hops_max=5, latency_ms_max=5.0, bandwidth_mbps_min=1.0)
-        match = policies.Match(pods=NEAR)
-        patch.set_vertex(policies.Rule("p", 0, "near", match=match, action=policies.Action.REQUIRE, path=path))
+        if ruled:
+            path = policies.Path(keys.node_key("n00"), hops_max=5, latency_ms_max=5.0, bandwidth_mbps_min=1.0)
+            match = policies.Match(pods=NEAR)
+            patch.set_vertex(policies.Rule("p", 0, "near", match=match, action=policies.Action.REQUIRE, path=path))
         self.store.apply(patch)
         for number in range(NODES - 1):
             self.link(number, 1.0)
@@ -101,6 +102,24 @@ def test_a_pod_waits_for_the_searches_it_needs_and_others_go_on() -> None:
     assert ["first", "second"] == found
     assert turns > NODES * SEARCHES / (1000 * readiness.SEARCH_S) / 2
     assert SEARCHES == it.store.routes.statistics.searches
+
+
+def test_a_pod_waits_for_the_ways_to_its_partners_and_others_go_on() -> None:
+    """So that a limit is not taken for broken, nor a partner for out of reach, as the time was up."""
+    it = Turns(ruled=False)
+    it.store.apply(delta.Patch().set_vertex(builders.make_pod("db").label("app", "near").node("n00").build()))
+    peer = pods.Peer("default", selector=NEAR, latency_ms_max=5.0, bandwidth_mbps_min=1.0)
+    spec = pods.Spec(graph=pods.GraphDemand(peers=(peer,)))
+    it.backlog.add(pods.Pod(keys.pod_key("default", "first"), uid="f", spec=spec), 0.0)
+    it.backlog.add(pod("free"), 0.0)
+    assert ["free"] == it.turn()
+    assert [("first", 0, parking.Pool.ACTIVE)] == it.waiting()
+    turns = 1
+    while not (found := it.turn()):
+        turns += 1
+
+    assert ["first"] == found
+    assert turns > NODES * it.store.routes.statistics.searches / (1000 * readiness.SEARCH_S) / 2
 
 
 def test_a_network_that_never_rests_keeps_no_pod_waiting_for_ever() -> None:

@@ -101,6 +101,14 @@ def concerns(graph: view.View, spec: pods.Spec, namespace: str, pod_labels: labe
 
 def limits(graph: view.View, subject: check.Subject) -> Iterator[Limit]:
     """Every limit that the pod has, with the rows that do not keep it."""
+    for partner, metric, bound in bounds(graph, subject):
+        known = ways.to(graph, subject, partner, metric)
+        worst = np.full(graph.columns.capacity, np.nan) if known is None else known.worst
+        yield Limit(partner, metric, bound, worst)
+
+
+def bounds(graph: view.View, subject: check.Subject) -> Iterator[tuple[partners.Partner, routes.Metric, float]]:
+    """Every limit that the pod has on the ways to a partner of which something is placed."""
     for partner in ways.limiting(graph, subject):
         if not partner.limited or not graph.crowd.counts(partner.matcher).any():
             continue
@@ -109,8 +117,5 @@ def limits(graph: view.View, subject: check.Subject) -> Iterator[Limit]:
             (routes.Metric.BANDWIDTH, partner.bandwidth_mbps_min),
             (routes.Metric.COST, partner.cost_max),
         ):
-            if bound is None:
-                continue
-            known = ways.to(graph, subject, partner, metric)
-            worst = np.full(graph.columns.capacity, np.nan) if known is None else known.worst
-            yield Limit(partner, metric, bound, worst)
+            if bound is not None:
+                yield partner, metric, bound

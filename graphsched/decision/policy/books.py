@@ -44,11 +44,6 @@ class Kind(typing.NamedTuple):
 _NEVER = -1
 
 
-def _at_once() -> bool:
-    """No time at all."""
-    return True
-
-
 class _Known:
     """What is kept of a kind of pod."""
 
@@ -124,7 +119,7 @@ class Book:
             path = column.rule.path
             if answer == answers.NO or path is None:
                 continue
-            if not self._requirements.prepare(graph, path, self._stamp, expired if search else _at_once):
+            if not self._requirements.prepare(graph, path, self._stamp, expired if search else contexts.at_once):
                 return False
         return True
 

@@ -7,10 +7,11 @@ others get.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from graphsched.base.values import keys
 from graphsched.decision import names, trace, ways
 from graphsched.decision.constraints import check
 from graphsched.decision.scoring import scores
@@ -27,14 +28,11 @@ class Distance:
 
     def score(self, graph: view.View, subject: check.Subject, passed: trace.Mask) -> trace.Scores | None:
         """Int64 a row, 0..100; None where the pod names nothing that is there."""
-        wanted = subject.spec.graph
-        if wanted is None or not wanted.near:
-            return None
-        targets = [key for each in wanted.near for key in graph.routes.resolve(each)][:TARGETS_MAX]
-        if not targets or not graph.routes.prepare(routes.Metric.HOPS, targets, subject.expired):
+        wanted = targets(graph, subject)
+        if not wanted or not graph.routes.prepare(routes.Metric.HOPS, wanted, subject.expired):
             return None
         nearest = np.full(graph.columns.capacity, np.nan)
-        for target in targets:
+        for target in wanted:
             hops = graph.routes.hops(target)
             nearest = np.fmin(nearest, np.where(hops < 0, np.nan, hops))
         return _with_middle(np.maximum(scores.SCORE_MAX - nearest, 0.0), passed)
@@ -90,6 +88,22 @@ class Health:
         """Int64 a row, 0 or 100; None where no node is so."""
         ailing = graph.routes.ailing() if graph.topology.links else None
         return None if ailing is None else np.where(ailing, 0, scores.SCORE_MAX).astype(np.int64)
+
+
+def targets(graph: view.View, subject: check.Subject) -> list[keys.VertexKey]:
+    """The vertices that the pod wants to be near, as far as distances to them are looked at."""
+    wanted = subject.spec.graph
+    if wanted is None:
+        return []
+    return [key for each in wanted.near for key in graph.routes.resolve(each)][:TARGETS_MAX]
+
+
+def metrics_of(graph: view.View, weights: Mapping[str, int]) -> list[routes.Metric]:
+    """What ways to partners are measured in by the scores that have a weight."""
+    found = [metric_of(graph)] if weights.get(names.GRAPH_PEERS) else []
+    if weights.get(names.GRAPH_BANDWIDTH) and graph.routes.knows(routes.Metric.BANDWIDTH):
+        found.append(routes.Metric.BANDWIDTH)
+    return found
 
 
 def metric_of(graph: view.View) -> routes.Metric:

@@ -37,6 +37,8 @@ LOOK_S = 30.0
 RETRY_S = 1.0
 REPORT_S = 1.0
 """How often statuses are compared with how the rules stand."""
+AGAIN_S = 10.0
+"""So long a status that was handed over is waited for, until the watch shows it; then it is taken for lost."""
 STOP_S = 5.0
 SLICE_S = 0.005
 """Work on rules, such as compiling them, keeps the loop for so long at a time."""
@@ -92,6 +94,7 @@ class Policing:
         self.whole = self._asked = 0
         self._said = ""
         self._hurry = asyncio.Event()
+        self._written: dict[str, _Written] = {}
 
     def trouble(self) -> str:
         """Why nothing is to be decided yet; empty when it is known which policies there are."""
@@ -131,6 +134,7 @@ class Policing:
         if self._notes is not None:
             # What was to be written when the last term ended may not have been.
             self._notes.clear()
+        self._written.clear()
         return self._asked
 
     def resync(self, reason: str, *, epoch: int = 0) -> None:
@@ -233,11 +237,31 @@ class Policing:
                 continue
             wanted = standing.status(known, book, held.get(name, {}), moment=moment)
             have = known.body.status
-            if standing.differs(have, wanted):
+            if standing.differs(have, wanted) and self._is_news(known, wanted):
                 about = happenings.Subject(kube_policies.API_VERSION, kube_policies.KIND, name, known.body.metadata.uid)
                 for note in standing.complaints(have, wanted):
                     notes.warn(about, "RuleBroken", note)
                 notes.state(about, standing.path(name), wanted)
+
+    def _is_news(self, known: feeds.Known, wanted: standing.Status) -> bool:
+        """Whether this is to be written: it was not just now, or nobody has seen it written for long."""
+        now = self._clock.monotonic()
+        before = self._written.get(known.read.name)
+        recent = before is not None and before.seen is known and now < before.at + AGAIN_S
+        if before is not None and recent and not standing.differs(before.status, wanted):
+            return False
+        if len(self._written) > len(self.feed.known):
+            self._written = {name: kept for name, kept in self._written.items() if name in self.feed.known}
+        self._written[known.read.name] = _Written(known, wanted, now)
+        return True
+
+
+class _Written(typing.NamedTuple):
+    """A status that was handed over to be written, of the policy as it was seen then."""
+
+    seen: feeds.Known
+    status: standing.Status
+    at: float
 
 
 def _decoded(raw: msgspec.Raw) -> typing.Any:

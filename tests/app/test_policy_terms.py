@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphsched.app import operator
+from graphsched.app import operator, policing
 from graphsched.base.kube import policies as kube_policies
 from tests import builders
 from tests.app import live
@@ -91,3 +91,17 @@ async def test_nothing_is_decided_or_written_in_a_term_before_its_list() -> None
             (bound,) = second.asked("POST", ".*/web/binding")
             assert fifth.at_s < bound.at_s
             assert fifth.at_s < second.asked("PATCH", ".*/status")[0].at_s
+
+
+@pytest.mark.usefixtures("no_kopf")
+@virtual.timed
+async def test_a_status_that_nobody_shows_is_not_written_every_second() -> None:
+    """It is waited for, and taken for lost after ten seconds; one that says something else is written at once."""
+    async with apiserver.FakeApiServer() as server:
+        server.install(POLICIES)
+        server.create(POLICIES, policy("old", BROKEN))
+        async with live.scheduler(builders.make_node("n1").cpu("4"), server=server) as it:
+            await it.until(lambda: ready(server, "old") == ("False", "RulesBroken", 1))
+            await it.quiet(2.5 * policing.AGAIN_S)
+
+            assert 3 == len(server.asked("PATCH", ".*/status"))

@@ -262,6 +262,11 @@ def _told(each: ledger.Overcommit, notes: Notes) -> str:
     """An over-commit, and the race that explains it."""
     races = [race for race in notes.races.values() if race["node"] == each.node and race["kind"] == "overcommitted"]
     by = [f"{change['what']} ({change['seen'] - race['time']:+.3f} s)" for race in races for change in race["by"]]
+    by += [
+        f"{race['detail']} (generations {race['decided']} to {race['found']}, nothing seen between)"
+        for race in races
+        if not race["by"]
+    ]
     return f"{each.at_s:.1f} s: {each.pod} of {each.scheduler} to {each.node}, {', '.join(each.short)}: {'; '.join(by)}"
 
 

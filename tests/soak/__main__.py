@@ -208,8 +208,7 @@ def _report(book: ledger.Ledger, motion: churn.Churn, notes: Notes, options: arg
     by_group: dict[str, list[ledger.Overcommit]] = {name: [] for name in streams.GROUPS}
     for each in book.overcommits:
         by_group[mine[each.scheduler].group].append(each)
-    explained = {race["node"] for race in notes.races.values() if race["kind"] == "overcommitted"}
-    unexplained = [each for each in by_group["shared"] if each.node not in explained]
+    unexplained = [each for each in by_group["shared"] if not _explaining(each, notes)]
     trends = {
         mode: measures.trend([sample for sample in samples if sample[0] >= WARM_UP * 60 * options.minutes])
         for mode, samples in notes.memory.items()
@@ -260,14 +259,20 @@ def _report(book: ledger.Ledger, motion: churn.Churn, notes: Notes, options: arg
 
 def _told(each: ledger.Overcommit, notes: Notes) -> str:
     """An over-commit, and the race that explains it."""
-    races = [race for race in notes.races.values() if race["node"] == each.node and race["kind"] == "overcommitted"]
+    races = _explaining(each, notes) or [race for race in notes.races.values() if race["node"] == each.node]
     by = [f"{change['what']} ({change['seen'] - race['time']:+.3f} s)" for race in races for change in race["by"]]
     by += [
-        f"{race['detail']} (generations {race['decided']} to {race['found']}, nothing seen between)"
+        f"{race['kind']} at {race['time'] - time.time() + time.monotonic():.1f} s: {race['detail']} "
+        f"(generations {race['decided']} to {race['found']}, nothing seen between)"
         for race in races
         if not race["by"]
     ]
     return f"{each.at_s:.1f} s: {each.pod} of {each.scheduler} to {each.node}, {', '.join(each.short)}: {'; '.join(by)}"
+
+
+def _explaining(each: ledger.Overcommit, notes: Notes) -> list[dict[str, Any]]:
+    wall_s = each.at_s + time.time() - time.monotonic()
+    return [race for race in notes.races.values() if ledger.explains(race, each, wall_s=wall_s)]
 
 
 def _kinds(notes: Notes) -> dict[str, int]:

@@ -13,6 +13,8 @@ from typing import Any
 
 Object = dict[str, Any]
 
+APART_S = 5.0
+"""So far apart may be when the account and the scheduler saw the same binding."""
 _OVER = frozenset({"Succeeded", "Failed"})
 _UNITS = {"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30}
 
@@ -153,6 +155,14 @@ class Ledger:
         if short:
             others = frozenset(each.scheduler for each in self.on(bound.node))
             self.overcommits.append(Overcommit(bound.node, bound.name, bound.scheduler, now, short, others))
+
+
+def explains(race: Object, overcommit: Overcommit, *, wall_s: float) -> bool:
+    """Whether a record of graphsched is about this over-commit, seen at `wall_s`, and says what others did."""
+    if race["kind"] != "overcommitted" or race["node"] != overcommit.node or abs(race["time"] - wall_s) > APART_S:
+        return False
+    texts = [race["pod"], race["detail"], *(change["what"] for change in race["by"])]
+    return bool(race["by"]) and any(overcommit.pod in text for text in texts)
 
 
 def whose(pod: Object) -> str:

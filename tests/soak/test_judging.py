@@ -54,6 +54,30 @@ def test_a_pod_that_changes_its_node_is_noted() -> None:
     assert ["default/p0: from n1 to n2"] == book.moved
 
 
+def test_a_race_explains_the_over_commit_it_was_and_no_other() -> None:
+    """By node, moment and pod, and only with what others did there meanwhile."""
+    found = ledger.Overcommit("n1", "default/p2", "shared-kube", 7.0, ("cpu",), frozenset({"shared", "shared-kube"}))
+    race = {
+        "kind": "overcommitted",
+        "node": "n1",
+        "time": 107.5,
+        "pod": "default/p1",
+        "detail": "default/p2 of default-scheduler was bound there, and cpu is not enough for all",
+        "by": [{"what": "default-scheduler bound default/p2"}],
+    }
+
+    assert ledger.explains(race, found, wall_s=107.0)
+    changes: tuple[ledger.Object, ...] = (
+        {"kind": "moved"},
+        {"node": "n2"},
+        {"time": 90.0},
+        {"by": []},
+        {"detail": "default/p9 of default-scheduler was bound there", "by": [{"what": "the node was cordoned"}]},
+    )
+    for wrong in changes:
+        assert not ledger.explains({**race, **wrong}, found, wall_s=107.0), wrong
+
+
 def test_a_leak_is_a_slope_and_noise_is_none() -> None:
     """Two megabytes in ten minutes show through noise of half a megabyte; noise alone has no slope to speak of."""
     noise = [(5.0 * step, 1e8 + 5e5 * (-1) ** step) for step in range(200)]

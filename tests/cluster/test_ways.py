@@ -11,6 +11,7 @@ from tests.controlplane import cluster as clusters, crds, objects
 
 pytestmark = pytest.mark.cluster
 
+GROUP = "appgroup.diktyo.x-k8s.io"
 HALF_LIFE_S = 12.0
 # A pod that is tried at each step of the recovery would wait ten seconds after the last one.
 CONFIG = f"{{linkHealth: {{reportedHalfLifeSeconds: {HALF_LIFE_S}}}, queue: {{maxBackoffSeconds: 2}}}}"
@@ -80,3 +81,45 @@ def test_a_mesh_keeps_together_over_links_in_health(cluster: clusters.Cluster, t
         measured(cluster, "n1-n2", 1.0)
         # A better measurement does no more damage; time restores the rest.
         scheduling.wait("it wakes", lambda: scheduling.places(cluster)["web-3"] == "n2")
+
+
+def workload(name: str, *calls: str) -> objects.Object:
+    """A workload of an AppGroup, and whom it calls."""
+
+    def named(each: str) -> objects.Object:
+        place = {"kind": "Deployment", "apiVersion": "apps/v1", "namespace": "default"}
+        return {"workload": {**place, "name": each, "selector": each}}
+
+    return {**named(name), "dependencies": [named(each) for each in calls]}
+
+
+def member(name: str, of: str, **spec: Any) -> objects.Object:
+    """A pod of a workload of the group."""
+    found = objects.pod(name, spec=spec) if spec else scheduling.pod(name)
+    found["metadata"]["labels"] = {GROUP: "shop", f"{GROUP}.workload": of}
+    return found
+
+
+def test_a_mesh_group_keeps_together(cluster: clusters.Cluster, tmp_path: pathlib.Path) -> None:
+    """Each workload of an AppGroup is bound near those it calls and those that call it, and `explain` shows the way."""
+    for name in ("n1", "n2", "n3", "n4"):
+        cluster.call("POST", scheduling.NODES, objects.node(name, cpu="150m"))
+    with (
+        crds.installed(cluster, crds.NETWORK_LINKS, crds.APP_GROUPS),
+        scheduling.scheduler(cluster, tmp_path / "log", config=CONFIG) as running,
+    ):
+        for start, end, latency_ms in (("n4", "n3", 1.0), ("n3", "n2", 1.0), ("n4", "n1", 5.0)):
+            link(cluster, start, end, latency_ms)
+        calls = {"front": ("cart",), "cart": ("store",), "store": ()}
+        group = {"spec": {"workloads": [workload(name, *called) for name, called in calls.items()]}}
+        crds.make(cluster, crds.APP_GROUPS, "shop", group)
+        cluster.call("POST", scheduling.PODS, member("store-1", "store", nodeName="n4"))
+        known, joined = 'graphsched_graph_vertices{kind="group"}', 'graphsched_graph_edges{kind="link"}'
+        scheduling.wait("all is known", lambda: (running.metric(known), running.metric(joined)) == (1.0, 6.0))
+        for name, node in (("cart", "n3"), ("front", "n2")):
+            cluster.call("POST", scheduling.PODS, member(f"{name}-1", name))
+            scheduling.wait(f"{name} is bound", lambda name=name: bool(scheduling.places(cluster)[f"{name}-1"]))
+            assert node == scheduling.places(cluster)[f"{name}-1"]
+        way = scheduling.decoded(running.read("/debug/explain?pod=default/front-1"))["ways"][0]
+
+        assert ("workload cart of shop", "n2 ─1 ms─ n3", 1.0) == (way["title"], way["path"], way["latency_ms"])

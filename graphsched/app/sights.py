@@ -85,10 +85,13 @@ class Sights:
         meters.set_unschedulable(parts.backlog.refusals())
         vertices, assumed = self._loop.intake.counts, len(parts.promises)
         meters.set_cache(nodes=vertices["node"], pods=vertices["pod"], assumed=assumed)
-        meters.set_graph(
-            generation=parts.store.generation, vertices=dict(vertices), edges={keys.EdgeKind.RUNS.value: assumed}
-        )
         links = parts.store.links
+        edges = {
+            keys.EdgeKind.RUNS.value: assumed,
+            keys.EdgeKind.LINK.value: links.total,
+            keys.EdgeKind.CONTAINS.value: parts.store.topology.containments,
+        }
+        meters.set_graph(generation=parts.store.generation, vertices=dict(vertices), edges=edges)
         cut_off = int(np.count_nonzero(links.column < parts.store.routes.sick_below))
         meters.layers.set_links(total=links.total, unwell=links.unwell.values(), cut_off=cut_off)
         meters.layers.ways_cut.follow(parts.store.routes.statistics.cuts)

@@ -156,6 +156,11 @@ class Topology:
         }
         return list(found)
 
+    @property
+    def containments(self) -> int:
+        """Number of edges that contain: those that labels make, and those patched in, whether their ends are there."""
+        return self._graph.num_edges() - len(self._tie_edges) + len(self._ties) - self.links
+
     def holds(self, vertex: keys.VertexKey) -> bool:
         """Whether the vertex is there."""
         return vertex in self._index

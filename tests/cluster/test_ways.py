@@ -114,7 +114,7 @@ def test_a_mesh_group_keeps_together(cluster: clusters.Cluster, tmp_path: pathli
         group = {"spec": {"workloads": [workload(name, *called) for name, called in calls.items()]}}
         crds.make(cluster, crds.APP_GROUPS, "shop", group)
         cluster.call("POST", scheduling.PODS, member("store-1", "store", nodeName="n4"))
-        known, joined = 'graphsched_graph_vertices{kind="group"}', 'graphsched_links{health="well"}'
+        known, joined = 'graphsched_graph_vertices{kind="group"}', 'graphsched_graph_edges{kind="link"}'
         scheduling.wait("all is known", lambda: (running.metric(known), running.metric(joined)) == (1.0, 6.0))
         for name, node in (("cart", "n3"), ("front", "n2")):
             cluster.call("POST", scheduling.PODS, member(f"{name}-1", name))

@@ -132,6 +132,9 @@ class HistoryLeavesNoTrace(stateful.RuleBasedStateMachine):
         assert edges_of(graph) == edges_of(fresh.graph)
         assert self.topology.domains() == fresh.domains()
         assert self.topology.ties == self.ties
+        drawn = sum(payload is keys.EdgeKind.CONTAINS for payload in graph.edges())
+        said = sum(tie.kind is keys.EdgeKind.CONTAINS for tie in self.ties)
+        assert self.topology.containments == drawn + said
         for domain in fresh.domains():
             assert self.topology.members(domain) == fresh.members(domain)
         for name in self.nodes:

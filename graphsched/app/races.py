@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import collections
 import enum
+import itertools
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -181,7 +182,7 @@ class Races:
         # The last of ours to be decided is the one that did not fit any more, unless others came later.
         last = max(recent, key=lambda each: self._decided[each.uid].generation)
         detail = f"{pod.full_name} of {pod.scheduler} was bound there, and {' and '.join(short)} is not enough for all"
-        self._record(Kind.OVERCOMMITTED, last, pod.node, detail)
+        self._record(Kind.OVERCOMMITTED, last, pod.node, detail, again=self._took_back(last, pod.node))
 
     def _short(self, pod: pods.Pod) -> list[str]:
         columns = self._store.columns
@@ -199,8 +200,22 @@ class Races:
         offered = columns.allocatable.get(name)
         return 0 if offered is None else int(offered[columns.rows[node]])
 
-    def _record(self, kind: Kind, pod: pods.Pod, node: str, detail: str) -> None:
-        self._meters.conflict(kind.value)
+    def _took_back(self, pod: pods.Pod, node: str) -> bool:
+        """Remove what was recorded of this node for a pod that came in the same patch; whether there was such a record.
+
+        A patch is applied whole and told pod by pod: each is one more that is too much, and the last knows of all.
+        """
+        recent = itertools.takewhile(lambda each: each.found == self._store.generation, reversed(self._races))
+        for race in recent:
+            if (race.kind, race.pod, race.node) == (Kind.OVERCOMMITTED, pod.full_name, node):
+                self._races.remove(race)
+                return True
+        return False
+
+    def _record(self, kind: Kind, pod: pods.Pod, node: str, detail: str, *, again: bool = False) -> None:
+        """Count and remember a conflict; one that was counted already when it is told `again`, as more is known."""
+        if not again:
+            self._meters.conflict(kind.value)
         known = self._decided.get(pod.uid)
         decided = 0 if known is None else known.generation
         by: list[Change] = []

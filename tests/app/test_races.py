@@ -58,3 +58,23 @@ def test_changes_of_long_ago_are_forgotten(later_s: float, told: int) -> None:
     noted.rejected(OURS, "OutOfcpu")
 
     assert told == len(noted.newest(1)[0].by)
+
+
+def test_pods_that_came_in_one_patch_are_one_conflict_that_names_them_all() -> None:
+    """A patch is applied whole: the first pod that is told of is one too many already, though not the one to blame."""
+    clock, store, meters = Hand(), stores.Store(), metrics.Metrics(profile="p", version="0")
+    noted = races.Races(store, meters, scheduler="graph-scheduler", clock=clock)
+    store.apply(delta.Patch().set_vertex(NODE.build()))
+    noted.decided(trace.Decision(OURS.key, OURS.uid, store.generation, "n1"))
+    store.apply(delta.Patch().set_vertex(OURS).set_vertex(THEIRS))
+    noted.pod(None, OURS)
+    noted.pod(None, THEIRS)
+
+    (race,) = noted.newest(10)
+    assert ["default-scheduler bound default/theirs"] == [change.what for change in race.by]
+    assert race.detail.startswith("default/theirs of default-scheduler was bound there")
+    assert 'graphsched_conflicts_total{kind="overcommitted"} 1.0' in meters.render().decode()
+    more = builders.make_pod("more").cpu("3").node("n1").build()
+    store.apply(delta.Patch().set_vertex(more))
+    noted.pod(None, more)
+    assert 2 == len(noted.newest(10)), "another patch is another conflict"

@@ -3,7 +3,8 @@
 A plugin declares how it walks (`mode`) and gets `walk(graph, start, ctx)`; it returns vertices in visiting order. The
 mode is a promise that the contract suite (`graphsched.testing`) checks, and decides how the graph is expanded:
 
-- BFS: whole levels at a time, so that the work is wide; whatever is returned is in order of distance from the start;
+- BFS: whole levels at a time, so that the work is wide; whatever is returned is in order of distance from the start, by
+  the shortest way or throughout by the longest, with which each vertex comes after all that lead to it;
 - DFS: vertex by vertex, so that a plugin may prune; each vertex comes after one that leads to it;
 - TOPO: each vertex after all that lead to it.
 
@@ -167,6 +168,22 @@ class Graph:
         rows = list(zip(self._names(walk.rows), walk.rows.tolist(), strict=True))
         return Chains({key: int(depths[row]) for key, row in rows}, {key: int(heights[row]) for key, row in rows})
 
+    def waves(self, ctx: Context) -> tuple[tuple[Key, ...], ...]:
+        """Vertices that no edge leads to, then those that only these lead to, and so on.
+
+        What lies on a cycle, or behind one, is in no wave. The limits on edges and depth cut off whole waves; nothing
+        comes back when the time is up.
+        """
+        walk = self._sorted(ctx)
+        if not walk.whole:
+            return ()
+        degrees = self._picture.ends.take(walk.rows) - self._picture.vertex_offsets.take(walk.rows)
+        followed = np.concatenate(([0], np.cumsum(degrees)))[walk.levels]
+        within = int(np.searchsorted(followed[:-1], ctx.limits.edges_max, "right"))
+        bounds = walk.levels[: min(within, ctx.limits.depth_max + 1) + 1].tolist()
+        names = self._names(walk.rows[: bounds[-1]])
+        return tuple(names[begin:end] for begin, end in itertools.pairwise(bounds))
+
     def cycle(self, ctx: Context) -> tuple[Key, ...]:
         """Vertices each of which leads to the next and the last to the first; none where there is no cycle."""
         stuck = self._sorted(ctx).stuck
@@ -265,24 +282,29 @@ def _problem(found: tuple[Key, ...], graph: Graph) -> str:
 
 
 class PriorityQueue:
-    """Breadth first: wave after wave of what waits for nobody, then what waits for that; in a wave the start's order.
+    """Breadth first: what waits for nobody, then what waits for that alone, and so on, the more urgent first in a wave.
 
-    So what others wait for goes before them, and without any dependency the order is the one it was given.
+    A vertex is in a wave once all that it waits for is in those before, so nothing goes before what it waits for, and
+    without any dependency the order is the one it was given. What lies on a cycle of dependencies, or behind one, is
+    not put before anything.
     """
 
     name = "priorityQueue"
     mode = Mode.BFS
 
     def walk(self, graph: Graph, start: Sequence[Key], ctx: Context) -> Sequence[Key]:
-        """Vertices level by level, the more urgent first."""
+        """Vertices wave by wave; in a wave by priority, then in the start's order."""
         place = {key: number for number, key in enumerate(start)}
-        roots = sorted(graph.roots(), key=lambda key: (-ctx.priorities.get(key, 0), place.get(key, len(place))))
-        visit = graph.walk(self.mode, roots, ctx)
-        return [
-            key
-            for level in visit.levels
-            for key in sorted(level, key=lambda key: (-ctx.priorities.get(key, 0), place.get(key, len(place))))
-        ]
+
+        def order(key: Key) -> tuple[int, int]:
+            return -ctx.priorities.get(key, 0), place.get(key, len(place))
+
+        found: list[Key] = []
+        for wave in graph.waves(ctx):
+            if ctx.over or len(found) >= ctx.limits.vertices_max:
+                break
+            found += sorted(wave, key=order)
+        return found[: ctx.limits.vertices_max]
 
 
 class CriticalPath:
@@ -308,11 +330,16 @@ class CriticalPath:
         waits_for = collections.Counter(target for key in chains.before for target in graph.targets(key))
         stack = sorted((key for key in chains.before if not waits_for[key]), key=order, reverse=True)
         found: list[Key] = []
-        while stack and not ctx.over:
+        edges_left = ctx.limits.edges_max
+        while stack and len(found) < ctx.limits.vertices_max and not ctx.over:
             key = stack.pop()
             found.append(key)
+            targets = graph.targets(key) if chains.before[key] < ctx.limits.depth_max else []
+            edges_left -= len(targets)
+            if edges_left < 0:
+                break
             ready = []
-            for target in graph.targets(key):
+            for target in targets:
                 waits_for[target] -= 1
                 if not waits_for[target] and target in chains.before:
                     ready.append(target)

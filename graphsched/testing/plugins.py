@@ -91,10 +91,19 @@ class PluginContract:
             assert answer.verdict is walking.Verdict.LATE, answer.why
 
     def test_it_leaves_out_what_its_limits_cut_off(self) -> None:
-        """With a limit it answers as well, with no more than there is."""
+        """It goes no further than each of them lets, answers all the same, and in the order of its mode."""
         for seed in SEEDS:
-            answer = self._ask(sample(seed), walking.Context(limits=walking.Limits(vertices_max=3, edges_max=3)))
-            assert answer.verdict is walking.Verdict.DONE, f"seed {seed}: {answer.why}"
+            for bound in (0, 1, 3):
+                for limits in (
+                    walking.Limits(vertices_max=bound),
+                    walking.Limits(edges_max=bound),
+                    walking.Limits(depth_max=bound),
+                ):
+                    graph = sample(seed)
+                    answer = self._ask(graph, walking.Context(limits=limits))
+                    assert answer.verdict is walking.Verdict.DONE, f"seed {seed}: {answer.why}"
+                    problem = _too_far(graph, answer.keys, limits) or _JUDGES[self.make().mode](graph, answer.keys)
+                    assert not problem, f"seed {seed}: {problem}"
 
     def _ask(self, graph: walking.Graph, context: walking.Context) -> walking.Answer:
         return walking.run(self.make(), graph, graph.roots(), context)
@@ -104,11 +113,34 @@ _ENDLESS = walking.Context()
 
 
 def _by_distance(graph: walking.Graph, found: Sequence[walking.Key]) -> str:
-    levels = graph.walk(walking.Mode.BFS, graph.roots(), _ENDLESS).levels
-    distance = {key: number for number, level in enumerate(levels) for key in level}
-    for one, other in itertools.pairwise(found):
-        if distance[one] > distance[other]:
-            return f"{one} at distance {distance[one]} comes before {other} at {distance[other]}, which is not BFS"
+    problem = ""
+    for way, levels in (("longest", graph.waves(_ENDLESS)), ("shortest", _levels(graph))):
+        distance = {key: number for number, level in enumerate(levels) for key in level}
+        wrong = next((pair for pair in itertools.pairwise(found) if distance[pair[0]] > distance[pair[1]]), None)
+        if wrong is None:
+            return ""
+        places = " comes before ".join(f"{key} at distance {distance[key]}" for key in wrong)
+        problem = f"{places} by the {way} way, and by the longest it is out of order as well, which is not BFS"
+    return problem
+
+
+def _levels(graph: walking.Graph) -> Sequence[Sequence[walking.Key]]:
+    """The vertices by how many edges they are from the nearest root."""
+    return graph.walk(walking.Mode.BFS, graph.roots(), _ENDLESS).levels
+
+
+def _too_far(graph: walking.Graph, found: Sequence[walking.Key], limits: walking.Limits) -> str:
+    """What of an answer can not have been come by within the limits."""
+    if len(found) > limits.vertices_max:
+        return f"it returned {len(found)} vertices, where limits.vertices_max is {limits.vertices_max}"
+    # The start is there without an edge; every other vertex takes one at least that leads to it.
+    beyond = len(set(found) - set(graph.roots()))
+    if beyond > limits.edges_max:
+        return f"it returned {beyond} vertices beyond the start, where limits.edges_max is {limits.edges_max}"
+    distance = {key: number for number, level in enumerate(_levels(graph)) for key in level}
+    far = next((key for key in found if distance[key] > limits.depth_max), None)
+    if far is not None:
+        return f"{far} is {distance[far]} edges from the start, where limits.depth_max is {limits.depth_max}"
     return ""
 
 

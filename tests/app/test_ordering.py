@@ -168,9 +168,10 @@ def test_a_broken_plugin_is_counted_and_asked_again_after_a_pause_that_doubles(
     assert ["a1", "b1"] == world.order()
 
 
-def test_a_circle_of_dependencies_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("plugin", walking.SHIPPED, ids=lambda plugin: plugin.name)
+def test_a_circle_of_dependencies_is_told_once(plugin: walking.GraphWalk, caplog: pytest.LogCaptureFixture) -> None:
     """By the pods on it."""
-    world = World(walking.CriticalPath())
+    world = World(plugin)
     world.ordering.group(None, ties.group("one", a="b", b=""))
     world.ordering.group(None, ties.group("other", b="a", a=""))
     with caplog.at_level(logging.WARNING):
@@ -181,6 +182,36 @@ def test_a_circle_of_dependencies_is_told_once(caplog: pytest.LogCaptureFixture)
 
     assert 1 == caplog.text.count("depend on each other in a circle")
     assert "pod/default/a1 → " in caplog.text
+
+
+@pytest.mark.parametrize("plugin", walking.SHIPPED, ids=lambda plugin: plugin.name)
+def test_a_circle_behind_a_pod_that_waits_for_nobody_is_told_once(
+    plugin: walking.GraphWalk, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What is on it keeps its place behind those that have an order, and nothing is told anew while it stays."""
+    world = World(plugin)
+    world.ordering.group(None, ties.group("one", a="r", r=""))
+    world.ordering.group(None, ties.group("two", a="b", b=""))
+    world.ordering.group(None, ties.group("three", b="a", a=""))
+    with caplog.at_level(logging.WARNING):
+        world.add(pod("b1"), pod("a1"), pod("r1"))
+        assert ["r1", "b1", "a1"] == world.order()
+        world.add(pod("r2"))
+        world.order()
+
+    assert 1 == caplog.text.count("depend on each other in a circle")
+    assert "pod/default/a1 → " in caplog.text
+    assert "pod/default/r1" not in caplog.text
+
+
+@pytest.mark.parametrize("plugin", walking.SHIPPED, ids=lambda plugin: plugin.name)
+def test_a_pod_goes_after_all_that_it_waits_for(plugin: walking.GraphWalk) -> None:
+    """Where web (w) waits for api (a) and db (d), and api for db: also if web is the oldest and api the youngest."""
+    world = World(plugin)
+    world.ordering.group(None, ties.group("shop", w="d a", a="d", d=""))
+    world.add(pod("w1"), pod("d1"), pod("a1"))
+
+    assert ["d1", "a1", "w1"] == world.order()
 
 
 def test_without_the_setting_nothing_orders_the_queue() -> None:

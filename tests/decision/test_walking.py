@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 
+import msgspec
 import pytest
 
 from graphsched import testing
@@ -26,6 +28,79 @@ class TestCriticalPath(testing.PluginContract):
     def make(self) -> walking.GraphWalk:
         """The plugin."""
         return walking.CriticalPath()
+
+
+class Heedless:
+    """A plugin that ignores some of its limits."""
+
+    name = "heedless"
+
+    def __init__(self, inner: walking.GraphWalk, **ignored: int) -> None:
+        self.mode = inner.mode
+        self._inner = inner
+        self._ignored = ignored
+
+    def walk(self, graph: walking.Graph, start: Sequence[walking.Key], ctx: walking.Context) -> Sequence[walking.Key]:
+        """What the other one would say without these limits."""
+        limits = msgspec.structs.replace(ctx.limits, **self._ignored)
+        return self._inner.walk(graph, start, msgspec.structs.replace(ctx, limits=limits))
+
+
+@pytest.mark.parametrize("plugin", walking.SHIPPED, ids=lambda plugin: plugin.name)
+@pytest.mark.parametrize("limit", walking.Limits.__struct_fields__)
+def test_a_plugin_that_ignores_one_of_its_limits_does_not_pass(plugin: walking.GraphWalk, limit: str) -> None:
+    """The contract names the limit; a plugin that keeps to all of them passes, as one that ignores none."""
+
+    class Contract(testing.PluginContract):
+        def __init__(self, **ignored: int) -> None:
+            self._ignored = ignored
+
+        def make(self) -> walking.GraphWalk:
+            return Heedless(plugin, **self._ignored)
+
+    Contract().test_it_leaves_out_what_its_limits_cut_off()
+    with pytest.raises(AssertionError, match=rf"limits\.{limit} is"):
+        Contract(**{limit: sys.maxsize}).test_it_leaves_out_what_its_limits_cut_off()
+
+
+def test_breadth_first_is_by_the_shortest_way_or_by_the_longest_and_by_one_of_them_throughout() -> None:
+    """The contract takes either order of distance, and neither that of depth nor a mixture."""
+
+    class Contract(testing.PluginContract):
+        def __init__(self, walk: Callable[[walking.Graph], Sequence[walking.Key]]) -> None:
+            self._walk = walk
+
+        def make(self) -> walking.GraphWalk:
+            return Said(self._walk)
+
+    def by_the_shortest(graph: walking.Graph) -> Sequence[walking.Key]:
+        return graph.walk(walking.Mode.BFS, graph.roots(), walking.Context()).keys
+
+    def by_the_longest(graph: walking.Graph) -> Sequence[walking.Key]:
+        return [key for wave in graph.waves(walking.Context()) for key in wave]
+
+    def in_depth(graph: walking.Graph) -> Sequence[walking.Key]:
+        return graph.walk(walking.Mode.DFS, graph.roots(), walking.Context()).keys
+
+    Contract(by_the_shortest).test_it_keeps_the_order_of_its_mode()
+    Contract(by_the_longest).test_it_keeps_the_order_of_its_mode()
+    for wrong in (in_depth, lambda graph: by_the_longest(graph)[::-1]):
+        with pytest.raises(AssertionError, match="which is not BFS"):
+            Contract(wrong).test_it_keeps_the_order_of_its_mode()
+
+
+class Said:
+    """A plugin that says it goes breadth first."""
+
+    name = "said"
+    mode = walking.Mode.BFS
+
+    def __init__(self, walk: Callable[[walking.Graph], Sequence[walking.Key]]) -> None:
+        self._walk = walk
+
+    def walk(self, graph: walking.Graph, start: Sequence[walking.Key], ctx: walking.Context) -> Sequence[walking.Key]:
+        """What it was made with."""
+        return self._walk(graph)
 
 
 def graph(*edges: str, more: str = "") -> walking.Graph:
@@ -75,7 +150,7 @@ def test_a_circle_is_left_out_and_named() -> None:
 
 
 def test_a_priority_queue_goes_wave_by_wave() -> None:
-    """What waits for nobody first, by priority, then in the order given."""
+    """What waits for nobody first, by priority, then in the order given; more of it in `test_priority_queue`."""
     assert "caxbd" == ordered(walking.PriorityQueue(), graph("ab", "cd", more="x"), "axbcd", c=3)
 
 

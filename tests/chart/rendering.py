@@ -8,6 +8,7 @@ for the tests that need no helm, and rendered objects for those that do.
 import json
 import os
 import pathlib
+import re
 import subprocess
 from typing import Any
 
@@ -44,6 +45,13 @@ def schema() -> Object:
     """Return the schema of the values."""
     read: Object = json.loads((CHART / "values.schema.json").read_text())
     return read
+
+
+def examples() -> dict[str, Object]:
+    """Return the values that the operators' page shows, by what it says of them."""
+    text = (tidy.ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```yaml\n# values of the chart: ([^\n]+)\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+    return {title: _mapping(block) for title, block in blocks}
 
 
 def rights() -> list[Object]:

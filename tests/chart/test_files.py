@@ -71,6 +71,14 @@ def test_the_readme_is_fresh() -> None:
         {"config": {"http": None}},
         {"config": {"http": {"tls": True}}},
         {"config": {"leaderElection": None}},
+        {"extraVolumes": [{"secret": {"secretName": "cert"}}]},
+        {"extraVolumes": [{"name": "cert"}]},
+        {"extraVolumes": [{"name": "Cert", "emptyDir": {}}]},
+        {"extraVolumes": {"name": "cert", "emptyDir": {}}},
+        {"extraVolumeMounts": [{"name": "cert"}]},
+        {"extraVolumeMounts": [{"name": "cert", "mountPath": "certificates"}]},
+        {"extraVolumeMounts": [{"name": "cert", "mountPath": "/certificates", "readonly": True}]},
+        {"extraVolumeMounts": [{"name": "cert", "mountPath": "/certificates", "readOnly": "yes"}]},
     ],
     ids=str,
 )
@@ -88,12 +96,35 @@ def test_a_wrong_value_is_refused(changes: dict[str, Any]) -> None:
         {"resources": {"limits": {"cpu": 2, "memory": "1.5Gi"}}},
         {"config": {"anything": {"goes": ["here"]}}},
         {"global": {"set": "by a parent chart"}},
+        {"extraVolumes": [{"name": "slurm", "configMap": {"name": "slurm"}}]},
+        {"extraVolumeMounts": [{"name": "slurm", "mountPath": "/etc/slurm", "subPath": "a", "readOnly": True}]},
     ],
     ids=str,
 )
 def test_a_right_value_is_accepted(changes: dict[str, Any]) -> None:
     """The schema does not stand in the way."""
     assert errors_of(changes) == []
+
+
+@pytest.mark.parametrize("shown", rendering.examples(), ids=str)
+def test_an_example_of_the_operators_page_is_right(shown: str) -> None:
+    """It passes the schema; every file it names lies in a mount, and every mount names a volume."""
+    example = rendering.examples()[shown]
+    mounts = {mount["name"]: mount["mountPath"] for mount in example["extraVolumeMounts"]}
+    read = msgspec.convert(example["config"], configuration.Settings)
+    files = [path for path in (read.http.tls.cert_file, read.http.tls.key_file, *read.topology.files) if path]
+
+    assert errors_of(example) == []
+    assert [volume["name"] for volume in example["extraVolumes"]] == list(mounts)
+    assert files
+    assert all(any(path.startswith(f"{place}/") for place in mounts.values()) for path in files)
+
+
+def test_both_kinds_of_files_are_shown() -> None:
+    """Those that the chart could not be used with otherwise: certificates, and the network as Slurm knows it."""
+    named = {key for example in rendering.examples().values() for key in example["config"]}
+
+    assert {"http", "topology"} == named
 
 
 def test_the_chart_carries_the_version_of_the_package() -> None:

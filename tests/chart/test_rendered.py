@@ -52,6 +52,14 @@ CHOICES: dict[str, rendering.Object] = {
         "config": {"http": {"port": 10260}, "queue": {"backoffMaxSeconds": 10}},
         "extraArgs": ["--verbose"],
         "extraEnv": [{"name": "A", "value": "b"}],
+        "extraVolumes": [
+            {"name": "certificate", "secret": {"secretName": "graphsched-tls"}},
+            {"name": "slurm", "configMap": {"name": "slurm-topology"}},
+        ],
+        "extraVolumeMounts": [
+            {"name": "certificate", "mountPath": "/etc/graphsched-tls", "readOnly": True},
+            {"name": "slurm", "mountPath": "/etc/slurm", "readOnly": True},
+        ],
         "http": {"port": 12345},
         "serviceAccount": {"annotations": {"example.org/role": "x"}},
         "service": {"annotations": {"a": "b"}},
@@ -201,6 +209,96 @@ def test_the_configuration_is_the_users_over_the_charts(rendered: Rendered) -> N
     assert chosen["schedulerName"] == "placer"
     assert chosen["http"]["port"] == 10260
     assert chosen["queue"] == {"backoffMaxSeconds": 10}
+
+
+def test_files_of_the_user_are_mounted_beside_the_charts(rendered: Rendered) -> None:
+    """The chart's own two stay first and as they are; what the values add follows, word for word."""
+    usual, chosen = (
+        one(rendered[choice], "Deployment")["spec"]["template"]["spec"] for choice in ("defaults", "everything")
+    )
+    ((plain,), (container,)) = (spec["containers"] for spec in (usual, chosen))
+
+    assert ["config", "tmp"] == [volume["name"] for volume in usual["volumes"]]
+    assert ["/etc/graphsched", "/tmp"] == [mount["mountPath"] for mount in plain["volumeMounts"]]
+    assert CHOICES["everything"]["extraVolumes"] == chosen["volumes"][2:]
+    assert CHOICES["everything"]["extraVolumeMounts"] == container["volumeMounts"][2:]
+    assert "placer" == chosen["volumes"][0]["configMap"]["name"]
+    assert plain["volumeMounts"] == container["volumeMounts"][:2]
+
+
+@pytest.mark.parametrize("shown", rendering.examples(), ids=str)
+def test_an_example_of_the_operators_page_renders(shown: str, tmp_path: pathlib.Path) -> None:
+    """As it stands there, over the defaults; with a certificate named, none is made at the start."""
+    example = rendering.examples()[shown]
+    objects = render(example, tmp_path)
+    config = yaml.safe_load(one(objects, "ConfigMap")["data"]["config.yaml"])
+
+    assert example["extraVolumes"] == one(objects, "Deployment")["spec"]["template"]["spec"]["volumes"][2:]
+    assert config["http"]["tls"]["selfSigned"] is ("tls" not in example["config"].get("http", {}))
+
+
+def volumes_of(chosen: list[rendering.Object]) -> list[rendering.Object]:
+    """An empty volume for every mount that names one."""
+    return [{"name": name, "emptyDir": {}} for name in sorted({mount["name"] for mount in chosen})]
+
+
+@pytest.mark.parametrize(
+    ("paths", "said"),
+    [
+        (["/tmp"], "/tmp/ collides with what is mounted at /tmp"),
+        (["/tmp/cache/"], "/tmp/cache/ collides with what is mounted at /tmp"),
+        (["/etc/graphsched"], "/etc/graphsched/ collides with what is mounted at /etc/graphsched"),
+        (["/etc/slurm/../graphsched/tls"], "/etc/graphsched/tls/ collides with what is mounted at /etc/graphsched"),
+        (["//etc"], "/etc/ collides with what is mounted at /etc/graphsched"),
+        (["/"], "/ collides with what is mounted at /etc/graphsched"),
+        (["/a", "/a/"], "/a/ collides with what is mounted at /a"),
+    ],
+    ids=str,
+)
+def test_a_place_that_is_taken_is_refused(paths: list[str], said: str, tmp_path: pathlib.Path) -> None:
+    """A mount over another hides its files, and below a read-only one the container would not start."""
+    mounts = [{"name": f"v{number}", "mountPath": path} for number, path in enumerate(paths)]
+    result = rendering.run_helm({"extraVolumes": volumes_of(mounts), "extraVolumeMounts": mounts}, tmp_path)
+
+    assert result.returncode != 0
+    assert f"extraVolumeMounts: {said}: choose a place beside it" in result.stderr
+
+
+@pytest.mark.parametrize("path", ["/etc/graphsched-tls", "/tmpfiles", "/etc/slurm"])
+def test_a_place_beside_is_not_taken(path: str, tmp_path: pathlib.Path) -> None:
+    """Places are compared by their parts, not by their letters."""
+    mounts = [{"name": "v", "mountPath": path}]
+
+    assert render({"extraVolumes": volumes_of(mounts), "extraVolumeMounts": mounts}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {"extraVolumeMounts": [{"name": "cert", "mountPath": "/c"}]},
+            "extraVolumeMounts: no volume cert for /c: name one of extraVolumes",
+        ),
+        (
+            {"extraVolumes": [{"name": "config", "emptyDir": {}}]},
+            "extraVolumes: there is a volume config already: give it another name",
+        ),
+        (
+            {"extraVolumes": [{"name": "a", "emptyDir": {}}, {"name": "a", "emptyDir": {}}]},
+            "extraVolumes: there is a volume a already: give it another name",
+        ),
+        ({"extraVolumeMounts": [{"name": "cert", "mountpath": "/c"}]}, "mountpath"),
+    ],
+    ids=str,
+)
+def test_volumes_and_mounts_that_do_not_fit_are_refused(
+    changes: dict[str, Any], said: str, tmp_path: pathlib.Path
+) -> None:
+    """Said before anything reaches the cluster, by the value's name and with what to do."""
+    result = rendering.run_helm(changes, tmp_path)
+
+    assert result.returncode != 0
+    assert said in result.stderr
 
 
 def test_a_changed_configuration_restarts_the_pods(rendered: Rendered) -> None:

@@ -71,6 +71,42 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- toYaml .Values.extraArgs -}}
 {{- end -}}
 
+{{/* More volumes; each name once, and not those of the chart's own. */}}
+{{- define "graphsched.extraVolumes" -}}
+{{- $taken := list "config" "tmp" -}}
+{{- range .Values.extraVolumes -}}
+{{- if has .name $taken -}}
+{{- fail (printf "extraVolumes: there is a volume %s already: give it another name" .name) -}}
+{{- end -}}
+{{- $taken = append $taken .name -}}
+{{- end -}}
+{{- with .Values.extraVolumes }}{{ toYaml . }}{{ end -}}
+{{- end -}}
+
+{{/*
+Where more volumes are mounted. Below the chart's own places nothing can be made (the configuration is read-only) or the
+program's own files would be hidden; above them it would hide the system's.
+*/}}
+{{- define "graphsched.extraVolumeMounts" -}}
+{{- $named := list -}}
+{{- range .Values.extraVolumes -}}{{- $named = append $named .name -}}{{- end -}}
+{{- $taken := list "/etc/graphsched" "/tmp" -}}
+{{- range .Values.extraVolumeMounts -}}
+{{- if not (has .name $named) -}}
+{{- fail (printf "extraVolumeMounts: no volume %s for %s: name one of extraVolumes" .name .mountPath) -}}
+{{- end -}}
+{{- $below := printf "%s/" (clean .mountPath | trimSuffix "/") -}}
+{{- range $taken -}}
+{{- $other := printf "%s/" . -}}
+{{- if or (hasPrefix $other $below) (hasPrefix $below $other) -}}
+{{- fail (printf "extraVolumeMounts: %s collides with what is mounted at %s: choose a place beside it" $below .) -}}
+{{- end -}}
+{{- end -}}
+{{- $taken = append $taken (trimSuffix "/" $below) -}}
+{{- end -}}
+{{- with .Values.extraVolumeMounts }}{{ toYaml . }}{{ end -}}
+{{- end -}}
+
 {{- define "graphsched.priorityClassName" -}}
 {{- if .Values.priorityClass.create -}}
 {{- include "graphsched.fullname" . -}}

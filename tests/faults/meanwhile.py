@@ -46,6 +46,7 @@ class Meanwhile(voyage.Voyage):
             await world.pods(5)
         await world.proxy.until(holding.done, what=f"{world.name}: {phase}: the binding is held")
         held = holding.result()
+        await world.until("who watches has seen the pod as well", lambda pods: name in pods)
         await self._deeds[self.fault.name](name, held)
         await world.pods(1)
         await world.giant()

@@ -116,12 +116,15 @@ class Search:
     def bring_up_to_date(self) -> bool:
         """Take over what changed since; False where that is better computed afresh."""
         network = self._network
+        if network.capacity < self._size:
+            return False
+        # A vertex without edges changes no way, and yet has a number that is asked for.
+        self._grow(network.capacity)
         if self._moment == network.moment:
             return True
         changes = network.changes(self._moment)
         if changes is None or len(changes) > REPAIRED_MAX or not self.done:
             return False
-        self._grow(network.capacity)
         if not np.array_equal(self._closed, self._closure()):
             return False
         self._repair(changes)
@@ -352,6 +355,8 @@ class Search:
         best[:, : self._size] = self._best.reshape(self._layers, self._size)
         closed = np.zeros((self._layers, size), np.bool_)
         closed[:, : self._size] = self._closed.reshape(self._layers, self._size)
+        layer, vertex = np.divmod(self._frontier, self._size)
+        self._frontier = layer * size + vertex
         self._best, self._closed, self._size = best.ravel(), closed.ravel(), size
 
 

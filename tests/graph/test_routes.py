@@ -130,6 +130,19 @@ class HistoryLeavesNoTrace(stateful.RuleBasedStateMachine):
         """A node arrives, or its labels change."""
         self.apply(delta.Patch(vertices={keys.node_key(name): nodes.Node(name, labels=node_labels)}))
 
+    @stateful.rule(number=st.integers(1, 3))
+    def join(self, number: int) -> None:
+        """Nodes arrive of which nothing else is said."""
+        patch = delta.Patch()
+        for each in range(number):
+            patch.set_vertex(nodes.Node(f"bare{each}"))
+        self.apply(patch)
+
+    @stateful.rule()
+    def leave(self) -> None:
+        """And go."""
+        self.apply(delta.Patch(removed={keys.node_key(f"bare{each}") for each in range(3)}))
+
     @stateful.rule(name=place_names)
     def set_place(self, name: str) -> None:
         """A place arrives."""

@@ -32,6 +32,8 @@ assert RECORD.itemsize == 16  # noqa: S101  four records are one cache line, and
 KIND_BITS = 8
 """Of `kind`, those that tell edges of the same ends apart; the flags above them do not."""
 _KIND_MASK = (1 << KIND_BITS) - 1
+PENDING_MAX = 4096
+"""Changes that wait for somebody to ask for a picture; in a large graph as many as it has records."""
 _SLACK_RECORDS = 1024
 """Fewer dead records than this are never worth packing."""
 
@@ -271,6 +273,7 @@ class Writer(typing.Generic[IdT]):
             self._names[row] = None
             self._doomed.append(row)
             self._stale = True
+            self._bound()
 
     def set(self, source: IdT, target: IdT, *, kind: int = 0, weight: float = 0.0, spare: int = 0) -> None:
         """Add an edge, or replace the one of the same ends and kind.
@@ -280,6 +283,7 @@ class Writer(typing.Generic[IdT]):
         """
         self._changes.append(_Change(self._rows[source], self._rows[target], kind, weight, spare, there=True))
         self._stale = True
+        self._bound()
 
     def cut(self, source: IdT, target: IdT, *, kind: int = 0) -> None:
         """Remove an edge; nothing changes where it is not there, nor where an end is not."""
@@ -287,12 +291,18 @@ class Writer(typing.Generic[IdT]):
         if ends[0] is not None and ends[1] is not None:
             self._changes.append(_Change(ends[0], ends[1], kind, 0.0, 0, there=False))
             self._stale = True
+            self._bound()
 
     def picture(self) -> Adjacency[IdT]:
         """What there is now; the same object until something changes."""
         if self._stale:
             self._settle()
         return self._picture
+
+    def _bound(self) -> None:
+        """Take in what is pending before it is more than what there is: nobody may ever ask for a picture."""
+        if len(self._changes) + len(self._doomed) > max(PENDING_MAX, len(self._picture.records)):
+            self._settle()
 
     def compact(self) -> Adjacency[IdT]:
         """What there is now, packed as a fresh build packs it: rows in the order of ids, no record without a row."""

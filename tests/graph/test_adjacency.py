@@ -253,3 +253,18 @@ def test_gathered_records_are_those_of_the_rows_in_their_order() -> None:
 
     assert records["spare"].tolist() == [9, 7, 8, 9]
     assert counts.tolist() == picture.degrees(np.array([2, 1, 0, 2])).tolist() == [1, 0, 2, 1]
+
+
+def test_a_writer_that_nobody_asks_for_a_picture_keeps_few_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Vertices come and go on a standby for days: rows are used again, and what waits to be taken in is bounded."""
+    monkeypatch.setattr(adjacency, "PENDING_MAX", 16)
+    writer: adjacency.Writer[str] = adjacency.Writer()
+    writer.add("hub")
+    for number in range(500):
+        writer.add(f"v{number}")
+        writer.set(f"v{number}", "hub")
+        writer.remove(f"v{number}")
+
+    assert len(writer.names) <= 1 + 16
+    assert len(writer._changes) + len(writer._doomed) <= 16
+    assert ["hub"] == [name for name in writer.picture().names if name is not None]

@@ -12,7 +12,7 @@ Law, tested: whatever happened in between, a class brought up to date equals one
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -20,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsched.base.values import pods
-from graphsched.decision import profile, trace
-from graphsched.decision.constraints import check, walk
+from graphsched.decision import context as contexts, profile, trace
+from graphsched.decision.constraints import check, spread, walk
 from graphsched.decision.scoring import cells, company, nearness, scores, taints
 from graphsched.graph import view
 
@@ -239,6 +239,33 @@ def subject_of(spec: pods.Spec, settings: profile.Profile) -> check.Subject:
         ignored_groups=settings.ignored_groups,
         pool=settings.pool,
         headroom=settings.headroom,
+    )
+
+
+def whole_subject(
+    graph: view.View,
+    pod: pods.Pod,
+    settings: profile.Profile,
+    expired: Callable[[], bool] = contexts.never,
+) -> check.Subject:
+    """The pod as every check sees it, those outside the class too: with what tells it from others of its spec and the
+    constraints that it has by default, which go by who selects it in the graph.
+
+    Args:
+        graph: The view.
+        pod: The pod.
+        settings: The profile.
+        expired: Whether the time for the decision is over.
+    """
+    by_default = spread.by_default(graph, settings.spread_by_default, pod)
+    return msgspec.structs.replace(
+        subject_of(pod.spec, settings),
+        namespace=pod.namespace,
+        labels=pod.labels,
+        priority=pod.priority,
+        default_spread=by_default,
+        keys_optional=bool(by_default) and settings.default_spread is None,
+        expired=expired,
     )
 
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import msgspec
 import numpy as np
 
 from graphsched.base.values import pods, status
 from graphsched.decision import classes, context as contexts, names, preparing, profile, trace
-from graphsched.decision.constraints import check, identity, neighbours, paths, spread, walk
+from graphsched.decision.constraints import check, identity, neighbours, paths, walk
 from graphsched.decision.policy import compliance
 from graphsched.decision.scoring import scores
 from graphsched.graph import view
@@ -37,9 +36,7 @@ class Decider:
     def __init__(self, settings: profile.Profile | None = None, *, classes_max: int = CLASSES_MAX) -> None:
         self.settings = settings or profile.Profile()
         self.classes = classes.Classes(self.settings, classes_max=classes_max)
-        given = self.settings.default_spread
-        self._default_spread = profile.SYSTEM_SPREAD if given is None else given
-        self._hard_by_default = any(constraint.hard for constraint in self._default_spread)
+        self._hard_by_default = any(constraint.hard for constraint in self.settings.spread_by_default)
         self._companies = classes.company_plugins(self.settings)
         self._graph_scores = classes.graph_plugins(self.settings)
 
@@ -305,17 +302,7 @@ class Decider:
         return status.Status(status.Code.ERROR, (reason,), names.NODE_AFFINITY)
 
     def _subject(self, graph: view.View, pod: pods.Pod, context: contexts.Context = contexts.PLAIN) -> check.Subject:
-        joined = classes.subject_of(pod.spec, self.settings)
-        by_default = spread.by_default(graph, self._default_spread, pod)
-        return msgspec.structs.replace(
-            joined,
-            namespace=pod.namespace,
-            labels=pod.labels,
-            priority=pod.priority,
-            default_spread=by_default,
-            keys_optional=bool(by_default) and self.settings.default_spread is None,
-            expired=context.expired,
-        )
+        return classes.whole_subject(graph, pod, self.settings, context.expired)
 
     def _running(self, graph: view.View, pod: pods.Pod) -> list[check.Check]:
         """The checks less those that nothing in the graph gives a reason to run."""

@@ -83,3 +83,8 @@ class Profile(msgspec.Struct, frozen=True, gc=False):
     pool: tuple[str, str] | None = None
     headroom: int = 0
     sick_below: float = routes.SICK_BELOW
+
+    @property
+    def spread_by_default(self) -> tuple[pods.SpreadConstraint, ...]:
+        """The constraints of pods without any of their own, whoever says them."""
+        return SYSTEM_SPREAD if self.default_spread is None else self.default_spread

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import typing
 
-import msgspec
 import numpy as np
 
 from graphsched.base.values import labels, nodes, pods
@@ -38,8 +37,12 @@ class Company:
 
     @functools.cached_property
     def _subject(self) -> check.Subject:
-        joined = classes.subject_of(self._pod.spec, self._settings)
-        return msgspec.structs.replace(joined, namespace=self._pod.namespace, labels=self._pod.labels)
+        return classes.whole_subject(self._graph, self._pod, self._settings)
+
+    @property
+    def constraints(self) -> tuple[pods.SpreadConstraint, ...]:
+        """By which the pod is spread: its own, or else those of the profile, with the selector that is its."""
+        return self._subject.spread
 
     # ── topology spread ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -47,14 +50,19 @@ class Company:
         """Which constraint refuses the node, in words that follow "it is"."""
         missing = self.unlabelled(node)
         if missing:
-            return f"without label {missing}, by which it is spread"
+            return f"without label {missing}, by which it is spread{self._whose}"
         ahead = self.ahead(node)
         if ahead is None:
             return "too far ahead (topology spread)"
-        limit = f"maxSkew {ahead.constraint.max_skew}"
+        limit = f"maxSkew {ahead.constraint.max_skew}{self._whose}"
         key = ahead.constraint.topology_key
         where = "a host" if key == _HOSTNAME else f"{_domain(node, key)},"
         return f"{where} which would be {ahead.by} ahead ({limit})"
+
+    @property
+    def _whose(self) -> str:
+        """Who spreads the pod, where it is not the pod itself: nothing in its manifest is to be found then."""
+        return "" if self._pod.spec.spread else " by default"
 
     def unlabelled(self, node: nodes.Node) -> str:
         """The first key of a hard constraint that the node lacks; empty where a domain is ahead before that."""

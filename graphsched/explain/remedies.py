@@ -108,8 +108,7 @@ def _order(change: Change) -> tuple[float, str]:
 def refusal(graph: view.View, pod: pods.Pod, name: str, settings: profile.Profile) -> status.Status:
     """The first refusal of one node; SUCCESS when every check passes there."""
     row = np.array([graph.columns.rows[name]], np.intp)
-    subject = classes.subject_of(pod.spec, settings)
-    subject = msgspec.structs.replace(subject, namespace=pod.namespace, labels=pod.labels, priority=pod.priority)
+    subject = classes.whole_subject(graph, pod, settings)
     for each in walk.IN_ORDER:
         if each.plugin in settings.disabled or not each.applies(subject):
             continue
@@ -210,10 +209,10 @@ def _tolerating(
 
 
 def _joining(
-    _graph: view.View, pod: pods.Pod, _node: nodes.Node, _refused: status.Status, settings: profile.Profile
+    graph: view.View, pod: pods.Pod, _node: nodes.Node, _refused: status.Status, settings: profile.Profile
 ) -> _Relaxed | None:
     """Have the node join the pool. Where pods are spread that changes what is counted, too, so nothing is shown."""
-    if settings.pool is None or any(constraint.hard for constraint in pod.spec.spread):
+    if settings.pool is None or any(each.hard for each in company.Company(graph, pod, settings).constraints):
         return None
     without = msgspec.structs.replace(settings, pool=None)
     text = f"the pool's label {'='.join(settings.pool)}"
@@ -256,14 +255,25 @@ def _wider(
     others = company.Company(graph, pod, settings)
     missing, ahead = others.unlabelled(node), others.ahead(node)
     if missing:
-        left = tuple(each for each in pod.spec.spread if not each.hard or each.topology_key != missing)
-        return _Relaxed(_replaced(pod, spread=left), f"not spreading by {missing}", _COST_SELECTOR, room=False)
+        left = tuple(each for each in others.constraints if not each.hard or each.topology_key != missing)
+        return _spread_by(pod, left, settings, f"not spreading by {missing}", _COST_SELECTOR)
     if ahead is None:
         return None
     wider = msgspec.structs.replace(ahead.constraint, max_skew=ahead.by)
-    spread = tuple(wider if each == ahead.constraint else each for each in pod.spec.spread)
+    spread = tuple(wider if each == ahead.constraint else each for each in others.constraints)
     cost = _COST_SKEW + ahead.by - ahead.constraint.max_skew
-    return _Relaxed(_replaced(pod, spread=spread), f"maxSkew {ahead.by}", cost, room=False)
+    return _spread_by(pod, spread, settings, f"maxSkew {ahead.by}", cost)
+
+
+def _spread_by(
+    pod: pods.Pod, spread: tuple[pods.SpreadConstraint, ...], settings: profile.Profile, text: str, cost: float
+) -> _Relaxed:
+    """Spread the pod by these instead: a change of its own, or of the profile where it has none of its own."""
+    if pod.spec.spread:
+        return _Relaxed(_replaced(pod, spread=spread), text, cost, room=False)
+    # The selectors in them are not read there, so those of this pod may stay.
+    defaults = msgspec.structs.replace(settings, default_spread=spread)
+    return _Relaxed(pod, f"{text} by default", cost, room=False, settings=defaults)
 
 
 def _alone(

@@ -1,8 +1,9 @@
 """The rules of one graph, compiled, and what they say of each kind of pod.
 
 `of` finds the book of a view; a decision asks it for a `rulings.Ruling`. Of a rule the part about pods is asked once
-for each kind of pod and the part about nodes once for each node, and again for nodes that changed. A ruling is kept
-until a rule, a node or, where a way is required, the topology changes.
+for each kind of pod and the part about nodes once for each node, and again for nodes that changed. Nothing of a pod but
+these answers enters a ruling, so kinds of which all rules say the same share one. It is kept until a rule, a node or,
+where a way is required, the topology changes, or others need its room.
 
 Whoever may not take long calls `prepare` first, which does all of that in pieces: compiling, asking nodes and the pod,
 searching for the ways that the rules which match require.
@@ -26,7 +27,12 @@ from graphsched.decision.policy import answers, columns, requirements, rulings
 from graphsched.graph import distances, rules, view
 
 KINDS_MAX = 1024
-"""Kinds of pods whose rulings are kept; one takes 2 bytes a node for each rule that matches it."""
+"""Kinds of pods whose answers are kept; one takes a byte a rule."""
+RULINGS_MAX = 256
+RULINGS_BYTES_MAX = 32 << 20
+"""How many rulings are kept, and how much they may hold together: one takes a byte a node for each rule that refuses or
+weighs, and up to nine for all of them. The one asked for last is kept whatever it takes: a decision asks for it several
+times."""
 CHUNK = 8
 """Nodes asked by one rule between two looks at the time: a fraction of a millisecond, and some 60 ms with an expression
 that goes on until the engine stops it (7 ms each), which happens once: see `expressions.OVERRUNS_MAX`."""
@@ -47,15 +53,41 @@ _NEVER = -1
 class _Known:
     """What is kept of a kind of pod."""
 
-    __slots__ = ("answers", "ruling", "spec", "stamp", "version")
+    __slots__ = ("answers", "spec", "version")
 
     def __init__(self, spec: pods.Spec) -> None:
         # Kept, so that its identity is not handed to another one.
         self.spec = spec
         self.version = _NEVER
-        self.answers: list[int] = []
-        self.stamp: tuple[int, int] = (_NEVER, _NEVER)
-        self.ruling = rulings.NOTHING
+        # A byte a rule, in the order of the columns; fewer while not all were asked.
+        self.answers = b""
+
+
+class _Rulings:
+    """What is kept of rulings, by the answers about the pod, the one asked for last at the end; all for one stamp."""
+
+    def __init__(self) -> None:
+        self._stamp = (_NEVER, _NEVER)
+        self._kept: collections.OrderedDict[bytes, rulings.Ruling] = collections.OrderedDict()
+        self._size = 0
+
+    def get(self, answered: bytes, stamp: tuple[int, int]) -> rulings.Ruling | None:
+        """The ruling that holds; None where it has to be made."""
+        found = self._kept.get(answered) if stamp == self._stamp else None
+        if found is not None:
+            self._kept.move_to_end(answered)
+        return found
+
+    def keep(self, answered: bytes, stamp: tuple[int, int], ruling: rulings.Ruling) -> None:
+        """Keep one that was not there, and of the others what there is room for."""
+        if stamp != self._stamp:
+            self._kept.clear()
+            self._stamp, self._size = stamp, 0
+        self._kept[answered] = ruling
+        self._size += ruling.size
+        while len(self._kept) > 1 and (len(self._kept) > RULINGS_MAX or self._size > RULINGS_BYTES_MAX):
+            _, least = self._kept.popitem(last=False)
+            self._size -= least.size
 
 
 class Book:
@@ -77,6 +109,7 @@ class Book:
         self._requires = False
         self._requirements = requirements.Requirements()
         self._kinds: collections.OrderedDict[Kind, _Known] = collections.OrderedDict()
+        self._rulings = _Rulings()
 
     def refresh(self, graph: view.View, expired: distances.Expired = contexts.never) -> bool:
         """Bring the columns up to date, until `expired`; whether all of it is done. What was done is kept."""
@@ -113,7 +146,7 @@ class Book:
         known = self._kind(subject)
         if not self._asked(known, subject, expired):
             return False
-        if known.stamp == self._now(graph):
+        if self._rulings.get(known.answers, self._now(graph)) is not None:
             return True
         for answer, column in zip(known.answers, self.columns, strict=True):
             path = column.rule.path
@@ -129,10 +162,11 @@ class Book:
         known = self._kind(subject)
         self._asked(known, subject)
         now = self._now(graph)
-        if known.stamp != now:
-            known.ruling = self._rule(graph, known.answers)
-            known.stamp = now
-        return known.ruling
+        found = self._rulings.get(known.answers, now)
+        if found is None:
+            found = self._rule(graph, known.answers)
+            self._rulings.keep(known.answers, now, found)
+        return found
 
     def required(self, graph: view.View, subject: check.Subject) -> list[tuple[policies.Rule, trace.Mask]]:
         """The rules that require something for such a pod, and bool a row of the nodes they are about."""
@@ -158,18 +192,21 @@ class Book:
     def _asked(self, known: _Known, subject: check.Subject, expired: distances.Expired = contexts.never) -> bool:
         """Ask the rules about the pod, until `expired`; whether all of them were."""
         if known.version != self._version:
-            known.version, known.answers, known.stamp = self._version, [], (_NEVER, _NEVER)
-        for column in itertools.islice(self.columns, len(known.answers), None):
-            if expired():
-                break
-            known.answers.append(column.of_pod(subject))
+            known.version, known.answers = self._version, b""
+        if len(known.answers) < len(self.columns):
+            answered = bytearray(known.answers)
+            for column in itertools.islice(self.columns, len(answered), None):
+                if expired():
+                    break
+                answered.append(column.of_pod(subject))
+            known.answers = bytes(answered)
         return len(known.answers) == len(self.columns)
 
     def _now(self, graph: view.View) -> tuple[int, int]:
         """What a ruling goes by; it holds until that changes."""
         return self._stamp, graph.topology.version if self._requires else 0
 
-    def _rule(self, graph: view.View, of_pod: list[int]) -> rulings.Ruling:
+    def _rule(self, graph: view.View, of_pod: bytes) -> rulings.Ruling:
         matched = [
             (column.rule, rulings.together(answer, column.answers))
             for answer, column in zip(of_pod, self.columns, strict=True)

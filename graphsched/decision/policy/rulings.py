@@ -52,6 +52,12 @@ class Ruling(msgspec.Struct, frozen=True, gc=False):
     allowed: trace.Mask | None = None
     total: trace.Scores | None = None
 
+    @property
+    def size(self) -> int:
+        """Bytes of what it holds a row."""
+        masks = [*(each.mask for each in self.refusals), *(each.mask for each in self.weights)]
+        return sum(each.nbytes for each in (*masks, self.allowed, self.total) if each is not None)
+
 
 NOTHING = Ruling()
 

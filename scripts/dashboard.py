@@ -373,6 +373,49 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
         ),
     ),
     (
+        "What the graph adds",
+        (
+            Panel(
+                title="Health of links",
+                about="Links by health: bad and failing ones are sick, look at what measures them.",
+                queries={
+                    "{{health}}": largest("graphsched_links", by="health"),
+                    "health of the worst": f"min(graphsched_link_health_worst{{{JOB}}})",
+                },
+            ),
+            Panel(
+                title="Nodes cut off",
+                about="All their links are sick. Pods are kept away, though Kubernetes may still call them ready.",
+                queries={"{{instance}}": largest("graphsched_nodes_cut_off", by="instance")},
+            ),
+            Panel(
+                title="Rules of policies",
+                about="By state. Broken ones are left out, failing ones deny nodes: kubectl describe graphpolicy.",
+                queries={"{{state}}": largest("graphsched_policy_rules", by="state")},
+            ),
+            Panel(
+                title="Watermarks",
+                about="Nodes above the high mark, and how often one rose to it or fell below the low one.",
+                queries={
+                    "above, {{resource}}": largest("graphsched_watermark_nodes", by="resource"),
+                    "{{resource}} {{direction}} a second": rate(
+                        "graphsched_watermark_crossings_total", by="resource, direction"
+                    ),
+                },
+            ),
+            Panel(
+                title="Walks of plugins",
+                about="By result. After failed and late ones the queue keeps the order it had.",
+                queries={"{{result}}": rate("graphsched_plugin_walks_total", by="result")},
+            ),
+            Panel(
+                title="Followers that refuse",
+                about="Answers that copies of the graph did not apply, by reason; they stay as old as they are.",
+                queries={"{{reason}}": rate("graphsched_feed_refused_total", by="reason")},
+            ),
+        ),
+    ),
+    (
         "The graph and the process",
         (
             Panel(

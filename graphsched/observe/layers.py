@@ -16,6 +16,8 @@ from graphsched.observe import series
 BOUNDS = (0.2, 0.5, 1.0)
 """From which health on a link belongs to the next of `STATES`."""
 STATES = ("failing", "bad", "worn", "well")
+DIRECTIONS = UP, DOWN = ("up", "down")
+"""How a node crosses a watermark."""
 
 
 class Layers:
@@ -84,7 +86,10 @@ class Layers:
         """Resource → nodes above its high watermark."""
         for resource, count in nodes.items():
             self._above[resource,].set(count)
+            # There from the start: a rate sees no growth in a series that begins with its first crossing.
+            for direction in DIRECTIONS:
+                self._crossings[resource, direction].inc(0)
 
     def crossing(self, resource: str, *, up: bool) -> None:
         """A node crossed a watermark."""
-        self._crossings[resource, "up" if up else "down"].inc()
+        self._crossings[resource, UP if up else DOWN].inc()

@@ -33,6 +33,22 @@ def test_a_query_reads_metrics_that_exist(query: str) -> None:
     assert len(re.findall(r'\{job=~"\$job"', query)) == len(re.findall(r"\{", query))
 
 
+def metrics_of(expression: str) -> set[str]:
+    """Names of the metrics that an expression reads; the series of a histogram are one metric."""
+    return {re.sub(r"_(?:bucket|count|sum)$", "", series) for series in rules.read_by(expression)}
+
+
+@pytest.mark.parametrize("name", rules.alerts())
+def test_what_an_alert_reads_is_on_some_panel(name: str) -> None:
+    """As docs/operations.md says: whoever is woken sees how it came to that.
+
+    `up` is Prometheus' own, and 0 where a replica is missing in the panel that counts them.
+    """
+    shown = {metric for query in QUERIES for metric in metrics_of(query)}
+
+    assert set() == metrics_of(rules.alerts()[name]["expr"]) - shown - {"up"}
+
+
 def test_panels_do_not_overlap() -> None:
     """Each cell of the grid belongs to one panel at most, and none lies outside."""
     cells = [

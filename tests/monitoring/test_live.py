@@ -35,7 +35,7 @@ def queries(mode: str) -> list[str]:
 
 ANSWERED_S = 60.0
 #: The namespace that is emptied between tests.
-CONFIG = "leaderElection: {namespace: default}"
+CONFIG = "leaderElection: {namespace: default}\nwatermarks: {cpu: {highPercent: 90, lowPercent: 75}}"
 
 
 @pytest.mark.parametrize("mode", ["shared", "advise", "shadow"])

@@ -43,6 +43,9 @@ class Topology:
         self._index: dict[keys.VertexKey, int] = {}
         self._places: dict[str, levels.Place] = {}
         self._members: dict[keys.VertexKey, set[str]] = {}
+        # (outer, inner) → how many nodes say so: one level may go by two labels, and then nodes of one domain name
+        # different domains outside it.
+        self._nestings: dict[tuple[keys.VertexKey, keys.VertexKey], int] = {}
         self._ties: dict[keys.EdgeID, Tie] = {}
         self._tie_edges: dict[keys.EdgeID, int] = {}
         self._ties_at: dict[keys.VertexKey, set[keys.EdgeID]] = {}
@@ -67,9 +70,9 @@ class Topology:
             if members is None:
                 members = self._members[domain.key] = set()
                 self._add(domain.key)
-                if domain.parent is not None:
-                    self._contain(domain.parent, domain.key)
             members.add(name)
+            if before is None or domain not in before.domains:
+                self._nest(domain)
         old_parents = before.parents if before else ()
         for parent in place.parents:
             if parent not in old_parents:
@@ -155,6 +158,12 @@ class Topology:
             for source, target, payload in graph.weighted_edge_list()
         }
         return list(found)
+
+    def nestings(self) -> list[tuple[keys.VertexKey, keys.VertexKey]]:
+        """The edges that labels make, as (outer, inner), sorted; one that is drawn twice is there twice."""
+        graph = self._graph
+        drawn = graph.weighted_edge_list()
+        return sorted((graph[outer], graph[inner]) for outer, inner, of in drawn if of is keys.EdgeKind.CONTAINS)
 
     @property
     def containments(self) -> int:
@@ -266,6 +275,28 @@ class Topology:
                 self._graph.remove_edge_from_index(edge)
         self._touch(keys.EdgeID(outer, inner, keys.EdgeKind.CONTAINS))
 
+    def _nest(self, domain: levels.Domain) -> None:
+        """Count one more node that says what holds the domain."""
+        if domain.parent is None:
+            return
+        pair = domain.parent, domain.key
+        told = self._nestings.get(pair, 0)
+        if not told:
+            self._contain(*pair)
+        self._nestings[pair] = told + 1
+
+    def _unnest(self, domain: levels.Domain) -> None:
+        """Count one node less that says what holds the domain; both are still there."""
+        if domain.parent is None:
+            return
+        pair = domain.parent, domain.key
+        told = self._nestings[pair] - 1
+        if told:
+            self._nestings[pair] = told
+        else:
+            del self._nestings[pair]
+            self._uncontain(*pair)
+
     def _touch(self, name: keys.VertexKey | keys.EdgeID) -> None:
         self._touched.append(name)
         self.moment += 1
@@ -279,6 +310,8 @@ class Topology:
                     self._uncontain(parent, key)
         staying = {domain.key for domain in after.domains}
         for domain in reversed(before.domains):
+            if domain not in after.domains:
+                self._unnest(domain)
             if domain.key in staying:
                 continue
             members = self._members[domain.key]

@@ -21,13 +21,21 @@ pytestmark = pytest.mark.timeout(600)
 AWS = "topology.k8s.aws/network-node-layer-"
 RACK = "topology.kubernetes.io/rack"
 CLIQUE = "nvidia.com/gpu.clique"
+CORE = "network.topology.nvidia.com/core"
+DATACENTER = "network.topology.nvidia.com/datacenter"
+SPINE = "network.topology.nvidia.com/spine"
 LINK = relations.Link(0.2, 100_000.0)
 
 names = st.sampled_from(("a", "b", "c", "d"))
-some_labels = st.dictionaries(
+levelled = st.dictionaries(
     st.sampled_from((levels.REGION, levels.ZONE, RACK, AWS + "1", AWS + "2", AWS + "3", CLIQUE, "app")),
     st.sampled_from(("", "x", "y")),
-).map(labels.from_mapping)
+)
+# Two labels name one level here, so that domains of one key are held by different ones.
+doubled = st.dictionaries(st.sampled_from((CORE, DATACENTER, SPINE)), st.sampled_from(("x", "y")))
+some_labels = st.one_of(levelled, doubled, st.builds(lambda one, other: one | other, levelled, doubled)).map(
+    labels.from_mapping
+)
 domain_keys = st.sampled_from(
     (
         keys.domain_key(levels.REGION, "x"),
@@ -244,6 +252,11 @@ def test_two_platforms_values_never_meet_by_spelling() -> None:
     assert built.domain_of("a", levels.ZONE) != built.domain_of("b", levels.ZONE)
 
 
+def said(node_labels: labels.Labels, level: levels.Level) -> str:
+    """The node's value at the level: that of the first label of it that has one."""
+    return next((value for label in level if (value := dict(node_labels).get(label))), "")
+
+
 @given(st.lists(some_labels, min_size=2, max_size=2))
 def test_two_nodes_share_a_domain_only_if_they_agree_on_all_that_qualifies_it(pair: list[labels.Labels]) -> None:
     """Equal keys mean equal labels at every level from the outermost to that one."""
@@ -254,9 +267,11 @@ def test_two_nodes_share_a_domain_only_if_they_agree_on_all_that_qualifies_it(pa
         if entry.key not in shared:
             continue
         family = next(chain for chain in chains if any(entry.label in level for level in chain))
-        outer = [label for chain in (levels.TRUNK, family) for level in chain for label in level]
-        for label in outer[: outer.index(entry.label) + 1]:
-            assert (dict(pair[0]).get(label) or "") == (dict(pair[1]).get(label) or "")
+        outer = [level for chain in (levels.TRUNK, family) for level in chain]
+        own = next(number for number, level in enumerate(outer) if entry.label in level)
+        for level in outer[: own + 1]:
+            assert said(pair[0], level) == said(pair[1], level)
+        assert said(pair[0], (entry.label,)) == said(pair[1], (entry.label,))
 
 
 def test_a_domain_lives_as_long_as_a_node_is_in_it() -> None:
@@ -271,6 +286,24 @@ def test_a_domain_lives_as_long_as_a_node_is_in_it() -> None:
     assert built.hops(zone, keys.node_key("b")) is None
     built.set_node("c", ((levels.ZONE, "z"),))
     assert built.hops(keys.node_key("c"), keys.node_key("b")) == 2
+
+
+def test_a_domain_is_held_by_all_that_its_nodes_name_and_by_nothing_else() -> None:
+    """Nodes move one by one from a level's older label to its newer one: the domain inside is in both meanwhile."""
+    older, newer = {DATACENTER: "x", SPINE: "y"}, {CORE: "x", SPINE: "y"}
+    built = made(a=older, b=older)
+    spine = domain(SPINE, "x/y")
+
+    def holders() -> list[keys.VertexKey]:
+        return [outer for outer, inner in built.nestings() if inner == spine]
+
+    built.set_node("a", labels.from_mapping(newer))
+    assert holders() == [domain(CORE, "x"), domain(DATACENTER, "x")]
+    built.set_node("b", labels.from_mapping(newer))
+
+    assert holders() == [domain(CORE, "x")]
+    assert built.hops(keys.node_key("a"), domain(CORE, "x")) == 2
+    assert not built.holds(domain(DATACENTER, "x"))
 
 
 def test_the_graph_given_out_is_a_copy() -> None:

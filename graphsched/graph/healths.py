@@ -216,7 +216,7 @@ class Ledger:
             if isinstance(link, relations.Link):
                 entry.measured = entry.measured or (link.latency_ms is None and entry.moment > 0)
                 dressed = self._dressed(entry, link, health)
-                if _differs(link, dressed, fresh=fresh):
+                if _differs(link, dressed, news=fresh or health >= entry.stated):
                     patch.set_edge(edge, dressed)
             self._settle(edge, entry, health)
         return patch
@@ -311,10 +311,10 @@ def _usual(entry: _Entry, latency_ms: float, at: float) -> float:
     return latency_ms if entry.baseline is None else entry.baseline
 
 
-def _differs(have: relations.Link, due: relations.Link, *, fresh: bool) -> bool:
-    """Whether the change is worth a patch."""
+def _differs(have: relations.Link, due: relations.Link, *, news: bool) -> bool:
+    """Whether the change is worth a patch; of `news`, an observation or the end of a recovery, every change is."""
     if (have.health, have.latency_ms) == (due.health, due.latency_ms):
         return due.at - have.at >= AGE_STEP_S
-    if fresh or due.health == 1 or have.latency_ms != due.latency_ms:
+    if news or have.latency_ms != due.latency_ms:
         return True
     return not 1 / STEP < due.health / have.health < STEP

@@ -128,6 +128,22 @@ def test_the_graph_is_never_far_from_the_ledger(series: list[tuple[healths.Obser
     assert not ledger.recovering
 
 
+@given(st.floats(0.02, 1), st.floats(0.001, 1), st.integers(1, 40))
+def test_a_recovery_ends_in_the_graph_at_the_health_that_is_stated(stated: float, loss: float, pause: int) -> None:
+    """Exactly, however small the last step is: nothing would be told of the link any more."""
+    ledger, there = healths.Ledger(), store.Store()
+    there.apply(ledger.imprint(delta.Patch().set_edge(EDGE, relations.Link(latency_ms=1.0, health=stated)), NOW))
+    ledger.observed(EDGE, healths.Observation(NOW, loss=loss), NOW, stated_ms=1.0)
+    now = NOW
+    while ledger.fresh or ledger.recovering:
+        told(ledger, there, now)
+        now += pause
+    link = there.edge(EDGE)
+
+    assert isinstance(link, relations.Link)
+    assert link.health == stated
+
+
 # ── what each observation is worth ─────────────────────────────────────────────────────────────────────────────────
 
 

@@ -6,7 +6,7 @@ each value and the answers are spread over the nodes by one indexed read. `store
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, KeysView
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -127,6 +127,11 @@ class Attributes:
         for key, column in self._labels.items():
             column.set(row, mapping.get(key))
 
+    @property
+    def label_keys(self) -> KeysView[str]:
+        """The label keys that have a column, the one asked for longest ago first."""
+        return self._labels.keys()
+
     def label(self, key: str) -> Encoded[str]:
         """The column of a label key, built when it is first asked for."""
         column = self._labels.pop(key, None)
@@ -138,6 +143,10 @@ class Attributes:
                 self._labels.pop(next(iter(self._labels)))
         self._labels[key] = column
         return column
+
+    def labels_in_columns(self, row: int) -> dict[str, str]:
+        """The row's labels as the columns that there are have them; builds none, and none counts as asked for."""
+        return {key: column.values[number] for key, column in self._labels.items() if (number := column.ids[row]) >= 0}
 
     def holds(self, requirement: labels.Requirement, rows: Rows) -> npt.NDArray[np.bool_]:
         """Bool for each of `rows`: whether the node's labels satisfy the requirement."""

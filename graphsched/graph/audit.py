@@ -9,6 +9,7 @@ object apart.
 
 from __future__ import annotations
 
+import collections
 import typing
 from collections.abc import Iterable, Iterator
 
@@ -49,6 +50,7 @@ def differences(kept: Store) -> list[str]:
     if by_rank != sorted(kept.columns.rows):
         found.append("ranks do not follow the names")
     found.extend(f"{found_one.key}: {found_one.detail}" for found_one in _compared(kept, fresh, by_rank))
+    found.extend(_nestings(kept, fresh))
     found.extend(
         f'image "{image}": its size is not that of the node that came first'
         for image in {image for node in vertices.values() if isinstance(node, nodes.Node) for image in _names(node)}
@@ -149,9 +151,19 @@ def _text(value: object) -> str:
 def _compared(kept: Store, fresh: Store, names: Iterable[str]) -> Iterator[Derived]:
     for name in names:
         have, due = _row(kept, name), _row(fresh, name)
+        due["labels"] = _labels_due(kept, name)
         for field in due:
             if have[field] != due[field]:
                 yield Derived(keys.node_key(name), f"{field} is {_text(have[field])}, should be {_text(due[field])}")
+
+
+def _nestings(kept: Store, fresh: Store) -> Iterator[str]:
+    """Which domains and nodes are not held, by their labels, by what should hold them."""
+    have, due = (collections.Counter(store.topology.nestings()) for store in (kept, fresh))
+    for pair in sorted(have | due):
+        if have[pair] != due[pair]:
+            outer, inner = pair
+            yield f"{inner}: is held {have[pair]} times by {outer}, should be {due[pair]} times"
 
 
 def _row(store: Store, name: str) -> dict[str, object]:
@@ -173,7 +185,7 @@ def _row(store: Store, name: str) -> dict[str, object]:
         "taints": _encoded(store.attributes.taints, row),
         "features": _encoded(store.attributes.features, row),
         "gpu model": _encoded(store.attributes.gpu_models, row),
-        "labels": {key: _encoded(store.attributes.label(key), row) for key, _ in (node.labels if node else ())},
+        "labels": store.attributes.labels_in_columns(row),
         "free on devices": store.devices.free[: store.devices.numbers[row], row].tolist(),
         "ports": store.ports.held(row),
         "images": [(image, store.images.size(image, row)) for image in images],
@@ -182,6 +194,12 @@ def _row(store: Store, name: str) -> dict[str, object]:
         **store.cells.row(name),
         "best link": None if np.isnan(health := store.links.column[row]) else float(health),
     }
+
+
+def _labels_due(store: Store, name: str) -> dict[str, str]:
+    """The node's labels as far as there are columns of them: decisions build those, an audit must not."""
+    node = store.node(name)
+    return {key: value for key, value in (node.labels if node else ()) if key in store.attributes.label_keys}
 
 
 def _encoded(column: attributes.Encoded[typing.Any], row: int) -> object:

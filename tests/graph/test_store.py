@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from graphsched.base.values import keys, nodes, pods, relations
-from graphsched.graph import delta, store
+from graphsched.graph import audit, delta, levels, store
 
 GIB = 1 << 30
 WEB = keys.pod_key("default", "web")
@@ -124,6 +124,32 @@ def test_pods_outlive_their_node(graph: store.Store) -> None:
     put(graph, node("n0"), node("n1"))
 
     assert (0, 100, 0) == (cpu_on(graph, "n0"), cpu_on(graph, "n1"), cpu_on(graph, "n2"))
+
+
+def test_an_audit_leaves_the_columns_of_labels_as_they_are(graph: store.Store) -> None:
+    """It builds none, for decisions would pay for that, and reorders none; a wrong value is found all the same."""
+    put(graph, node("n1", labels=(("rack", "r"), ("tier", "t"), ("zone", "a"))), node("n2"))
+    zones = graph.attributes.label("zone")
+    graph.attributes.label("rack")
+    assert [] == graph.audit() == audit.of_nodes(graph, ("n1", "n2"))
+    assert ["zone", "rack"] == list(graph.attributes.label_keys)
+
+    for row, wrong, right in (("n1", None, "a"), ("n1", "b", "a"), ("n2", "a", None)):
+        zones.set(graph.columns.rows[row], wrong)
+        assert [keys.node_key(row)] == [one.key for one in audit.of_nodes(graph, ("n1", "n2"))]
+        zones.set(graph.columns.rows[row], right)
+
+
+def test_an_audit_finds_what_holds_a_domain_and_should_not(graph: store.Store) -> None:
+    """And what should and does not: ancestors alone would not tell."""
+    put(graph, node("n1", labels=((levels.REGION, "r"), (levels.ZONE, "z"))))
+    region, zone = graph.topology.domains()
+    graph.topology._uncontain(region, zone)
+    assert [f"{zone}: is held 0 times by {region}, should be 1 times"] == graph.audit()
+    graph.topology._contain(region, zone)
+    graph.topology._contain(zone, region)
+    assert [f"{region}: is held 1 times by {zone}, should be 0 times"] == graph.audit()
+    graph.topology._uncontain(zone, region)
 
 
 def test_a_recycled_row_begins_empty(graph: store.Store) -> None:

@@ -95,7 +95,7 @@ def _source(
     token_file: str,
     ca_file: str,
     insecure: bool,
-    config: str = "",
+    config: str,
 ) -> graph_cmd.Source:
     """Where the graph comes from, by the options that every command here has."""
     from graphsched.app import asking, graph_cmd
@@ -247,6 +247,7 @@ def path(
         Metric, typer.Option("--metric", help="What makes a way the best: fewest edges, least time, widest, cheapest.")
     ] = Metric.HOPS,
     output: OutputOption = terminal.Output.TABLE,
+    config: ConfigOption = "",
     from_scheduler: FromSchedulerOption = False,
     server: ServerOption = "",
     token_file: TokenFileOption = "",
@@ -255,7 +256,8 @@ def path(
 ) -> Call:
     """The best way between two vertices: its hops, its latency, its narrowest link, and every leg of it.
 
-    Exits with 0 if a way is known and with 1 if none is. From files, or from a running scheduler.
+    Exits with 0 if a way is known and with 1 if none is. From files, or from a running scheduler; give --config for
+    hops as a scheduler with these settings counts them.
     """
     source = functools.partial(
         _source,
@@ -265,6 +267,7 @@ def path(
         token_file=token_file,
         ca_file=ca_file,
         insecure=insecure,
+        config=config,
     )
 
     def call() -> int:

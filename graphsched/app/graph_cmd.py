@@ -90,18 +90,23 @@ def load(source: Source) -> store.Store:
                 problem="no input", remedy="name manifests, a folder or a snapshot, or add --from-scheduler"
             )
         if len(source.paths) == 1 and captures.is_capture(source.paths[0]):
-            return _applied(captures.load(source.paths[0]))
+            return _applied(captures.load(source.paths[0]), source.config)
         cluster = offline.load(source.paths, unknown_nodes=True, config=source.config)
-        return offline.graph_of(cluster, sick_below=offline.decider(source.config).settings.sick_below)
+        return offline.graph_of(cluster, sick_below=_sick_below(source.config))
     if source.paths:
         raise errors.InputError(source.paths[0], problem="is of no use with --from-scheduler", remedy="leave one out")
     _, capture = capturing.whole(source.server, instead="use --server, or name files")
-    return _applied(capture)
+    return _applied(capture, source.config)
 
 
-def _applied(capture: captures.Capture) -> store.Store:
+def _sick_below(config: str) -> float:
+    """From which health down links are avoided, by this file of settings."""
+    return offline.decider(config).settings.sick_below
+
+
+def _applied(capture: captures.Capture, config: str) -> store.Store:
     """The graph itself, with all that no manifest says: `captures` has looked through the patch already."""
-    graph = store.Store()
+    graph = store.Store(sick_below=_sick_below(config))
     graph.apply(capture.patch)
     return graph
 

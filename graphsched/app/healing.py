@@ -31,7 +31,7 @@ class LinkHealthSettings(Group, frozen=True):
         latency_half_life_seconds: The same of latency above what is stated or usual.
         reported_half_life_seconds: The same of a health that somebody else has worked out.
         sick_below: A link less healthy than this is sick: it counts as many hops as its health goes into one, and nodes
-            whose links are all sick are avoided. 0 for no link.
+            whose links are all sick or down are avoided. 0 for no link.
     """
 
     errors_half_life_seconds: Seconds = 60.0

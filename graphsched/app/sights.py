@@ -11,7 +11,6 @@ import asyncio
 from collections.abc import Sequence
 
 import msgspec
-import numpy as np
 
 from graphsched.app import auditing, dumping, intake, leadership, loop as loops, ordering, parking, policing
 from graphsched.base.kit import clock as clocks
@@ -92,7 +91,7 @@ class Sights:
             keys.EdgeKind.CONTAINS.value: parts.store.topology.containments,
         }
         meters.set_graph(generation=parts.store.generation, vertices=dict(vertices), edges=edges)
-        cut_off = int(np.count_nonzero(links.column < parts.store.routes.sick_below))
+        cut_off = links.cut_off(parts.store.routes.sick_below)
         meters.layers.set_links(total=links.total, unwell=links.unwell.values(), cut_off=cut_off)
         meters.layers.ways_cut.follow(parts.store.routes.statistics.cuts)
         meters.layers.set_above(parts.fullness.above)

@@ -1,4 +1,5 @@
-"""Nodes that would take the pod and look worse for a while: whose kubelet turned pods away, or whose links decayed.
+"""Nodes that would take the pod and look worse for a while: whose kubelet turned pods away, or whose links decayed
+or are down.
 
 A view and what was learned come in; values and sentences go out, for `why` and `telling`.
 """
@@ -10,6 +11,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from graphsched.base.values import relations
 from graphsched.decision import context as contexts, names
 from graphsched.explain import wording
 from graphsched.graph import view
@@ -23,7 +25,7 @@ class Avoided(msgspec.Struct, frozen=True, gc=False):
         points: What that takes from its total.
         reason: The kubelet's word for why it turned a pod away; empty where the links are the cause.
         seconds: How long ago the last time was, or the measurement of the links; None where nobody says.
-        links: Health of its best link, where the links are the cause.
+        links: Health of its best link, where the links are the cause; `relations.DOWN` where all are down.
     """
 
     node: str
@@ -37,6 +39,8 @@ class Avoided(msgspec.Struct, frozen=True, gc=False):
         ago = "" if self.seconds is None else wording.duration(self.seconds)
         if self.links is None:
             cause = f"whose kubelet turned a pod away {ago} ago ({self.reason})"
+        elif self.links <= relations.DOWN:
+            cause = "whose links are all down"
         else:
             cause = f"whose best link has health {self.links:.2f}" + (f" ({ago} old)" if ago else "")
         return f"{self.node}, {cause}; it counts {self.points} less"

@@ -218,10 +218,11 @@ class Arcs:
         return known
 
     def ailing(self) -> npt.NDArray[np.bool_]:
-        """Bool a vertex: links touch it, and all of them are sick."""
+        """Bool a vertex: links touch it, and all of them are sick or down."""
         links = np.flatnonzero(self._kind == _LINK)
         ends = self._ends[:, links].ravel()
-        sick = np.tile(self._known[2, links] < self.sick_below, 2)
+        healths = self._known[2, links]
+        sick = np.tile((healths < self.sick_below) | (healths <= relations.DOWN), 2)
         every = np.bincount(ends, minlength=self.capacity)
         found: npt.NDArray[np.bool_] = every > 0
         found &= np.bincount(ends, weights=sick, minlength=self.capacity) == every
@@ -413,6 +414,7 @@ def _told(tie: topologies.Tie | None) -> tuple[float, float, float, float]:
 def _link_costs(metric: Metric, known: Float, sick_below: float) -> Float:
     """What links cost, given their latencies, bandwidths, healths and costs; infinite where that is not known."""
     latency, bandwidth, health, cost = known
+    health = np.where(health > relations.DOWN, health, np.nan)  # one that is down is no step in any metric
     if metric is Metric.HOPS:
         found = np.where(health < sick_below, np.ceil(1.0 / health), 1.0)
         return np.where(np.isnan(health), np.inf, found)

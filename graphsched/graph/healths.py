@@ -13,8 +13,9 @@ An observation is worth a factor in (0, 1] for each thing it measured:
 
 One minus the factor is damage. Each kind of damage halves every half-life of its own: h(t) = 1 - (1 - h0) 2^(-Δt / T).
 Of one kind the greatest counts, so repeating an observation changes nothing and their order means nothing; a better
-measurement does not heal, only time does. Health is the product over the kinds, never below the floor. So a signal that
-nobody renews fades to 1, which is neutral; `at` of the link still says when it was last measured.
+measurement does not heal, only time does. Health is the product over the kinds, never below the floor, unless the link
+is stated to be down: then it is that, and the damage goes on to fade beneath. So a signal that nobody renews fades to
+1, which is neutral; `at` of the link still says when it was last measured.
 
 Comes in: observations; patches from sources, by `imprint`, which may bring some. Goes out: patches, by `due`.
 Invariant: health is in (0, 1].
@@ -177,12 +178,13 @@ class Ledger:
         if link.seen is not None:
             self.observed(edge, link.seen, now, stated_ms=link.latency_ms)
             link = msgspec.structs.replace(link, seen=None)
-        if link.health < 1 and link.at > 0:
+        measured = link.at > 0 and not link.down
+        if link.health < 1 and measured:
             self.observed(edge, Observation(link.at, health=link.health), now, stated_ms=link.latency_ms)
         entry = self._entry(edge) if link.health < 1 else self._entries.get(edge)
         if entry is None:
             return link
-        entry.stated = 1.0 if link.at > 0 else link.health
+        entry.stated = 1.0 if measured else link.health
         entry.measured = link.latency_ms is None and entry.moment > 0
         return self._dressed(entry, link, self._health(entry, now))
 
@@ -212,20 +214,21 @@ class Ledger:
             if entry is None:
                 self._recovering.pop(edge, None)
                 continue
-            link, health = find(edge), self._health(entry, now)
+            link, whole = find(edge), self._whole(entry, now)
             if isinstance(link, relations.Link):
                 entry.measured = entry.measured or (link.latency_ms is None and entry.moment > 0)
+                health = self._stated(entry, whole)
                 dressed = self._dressed(entry, link, health)
                 if _differs(link, dressed, news=fresh or health >= entry.stated):
                     patch.set_edge(edge, dressed)
-            self._settle(edge, entry, health)
+            self._settle(edge, entry, whole)
         return patch
 
-    def _settle(self, edge: keys.EdgeID, entry: _Entry, health: float) -> None:
+    def _settle(self, edge: keys.EdgeID, entry: _Entry, whole: float) -> None:
         """Forget damage that is gone, and the whole link once nothing is left to know of it."""
         if edge in self._recovering:
             self._recovering.move_to_end(edge)
-        if health >= entry.stated:
+        if whole == 1:
             entry.damage.clear()
             self._recovering.pop(edge, None)
             if entry.stated == 1 and not entry.moment and entry.undated is None:
@@ -269,11 +272,19 @@ class Ledger:
         entry.damage[kind] = (left, latest)
 
     def _health(self, entry: _Entry, now: float) -> float:
+        return self._stated(entry, self._whole(entry, now))
+
+    def _stated(self, entry: _Entry, whole: float) -> float:
+        """The health of a link of which this share is whole, by what is stated of it."""
+        return entry.stated if entry.stated <= relations.DOWN else max(self.half_lives.floor, whole * entry.stated)
+
+    def _whole(self, entry: _Entry, now: float) -> float:
+        """What the damage leaves of the link."""
         product = math.prod(
             1.0 - _left(damage, max(0.0, now - since), self.half_lives.of(kind))
             for kind, (damage, since) in entry.damage.items()
         )
-        return max(self.half_lives.floor, (1.0 if product >= HEALED else product) * entry.stated)
+        return 1.0 if product >= HEALED else product
 
     def _dressed(self, entry: _Entry, link: relations.Link, health: float) -> relations.Link:
         latency = entry.mean if entry.measured else link.latency_ms

@@ -1,7 +1,8 @@
 """How well the nodes are linked: for every node the health of the best link it has, and all links that are not well.
 
-A node that the cluster still calls ready may be cut off already: all its links have decayed. Links count for the nodes
-that are their ends, in either direction; a node without a link has no health, which is neither good nor bad.
+A node that the cluster still calls ready may be cut off already: all its links have decayed or are down. Links count
+for the nodes that are their ends, in either direction; a node without a link has no health, which is neither good nor
+bad.
 
 Comes in: links set and cut, rows given and taken, from `store`. Goes out: a column for decisions, numbers for metrics.
 Invariant: it follows from the links and the nodes of the graph, whatever happened before.
@@ -73,6 +74,10 @@ class Links:
     def best(self, name: str) -> relations.Link | None:
         """The healthiest link of the node; of several the one measured last. None where it has none."""
         return max(self._at.get(name, {}).values(), key=lambda link: (link.health, link.at), default=None)
+
+    def cut_off(self, sick_below: float) -> int:
+        """How many nodes have links, of which the best is down or less healthy than this."""
+        return int(np.count_nonzero((self.column < sick_below) | (self.column <= relations.DOWN)))
 
     def _weigh(self, name: str) -> None:
         row = self._rows.get(name, -1)

@@ -187,7 +187,7 @@ class Routes:
         return np.where(found < 0, np.nan, found + origin % 2)
 
     def ailing(self) -> npt.NDArray[np.bool_] | None:
-        """Bool a row: links touch the node, and all of them are sick; None where there is no such node."""
+        """Bool a row: links touch the node, and all of them are sick or down; None where there is no such node."""
         self._arcs.follow()
         rows = self._rows()
         as_of = self._arcs.moment, self._rows_as_of

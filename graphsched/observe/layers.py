@@ -31,8 +31,8 @@ class Layers:
         """Declare them by these functions."""
         links = gauge(
             "graphsched_links",
-            "Links of the physical layer by health: well (1), worn (0.5 and more), bad (0.2 and more) or failing. What "
-            "is observed of a link lowers its health, time restores it.",
+            "Links of the physical layer by health: well (1), worn (0.5 and more), bad (0.2 and more) or failing, "
+            "which one that is down is as well. What is observed of a link lowers its health, time restores it.",
             "health",
         )
         self._links = {state: links.labels(state) for state in STATES}
@@ -41,8 +41,8 @@ class Layers:
         )
         self._cut_off = gauge(
             "graphsched_nodes_cut_off",
-            "Nodes that have links, of which the best has a health below `linkHealth.sickBelow`: pods are kept "
-            "away from them, though Kubernetes may still call them ready.",
+            "Nodes that have links, of which the best is down or has a health below `linkHealth.sickBelow`: pods are "
+            "kept away from them, though Kubernetes may still call them ready.",
         )
         self.ways_cut = series.Total(
             counter(

@@ -8,9 +8,9 @@ import xml.etree.ElementTree as ET
 import msgspec
 import pytest
 
-from graphsched.app import cli
+from graphsched.app import cli, offline
 from graphsched.explain.atlas import maps, stats, survey
-from graphsched.graph import codec, store
+from graphsched.graph import codec, delta, store
 from tests.app.manifests import write
 from tests.app.test_capture import beside_a_scheduler
 from tests.builders import make_node, make_pod
@@ -198,6 +198,40 @@ def test_a_way_is_told_leg_by_leg(fabric: str, capsys: pytest.CaptureFixture[str
     assert lines[4].split()[:6] == ["n1", "net/leaf-r0", "link", "20", "µs", "100"]
     told = json.loads(printed(capsys, "path", "web-1", "n2", fabric, "--metric", "latency", "-o", "json"))
     assert ("graphsched.graph.path/v1", 4, "latency") == (told["format"], told["hops"], told["metric"])
+
+
+@pytest.mark.parametrize("kind", ["manifests", "capture"])
+def test_hops_are_counted_by_the_settings_that_are_given(
+    kind: str, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A link that has lost most of its health is one hop, or is gone round where `linkHealth.sickBelow` says so."""
+    config = tmp_path / "settings.yaml"
+    config.write_text("linkHealth: {sickBelow: 0.6}\n")
+    paths = [write(tmp_path / "nodes.yaml", *(make_node(f"n{number}") for number in (1, 2, 3)))]
+    paths.append(str(tmp_path / "links.json"))
+    links = [("n1", "n3", {"health": 0.3}), ("n1", "n2", {}), ("n2", "n3", {})]
+    items = [
+        {
+            "apiVersion": "graphsched.io/v1alpha1",
+            "kind": "NetworkLink",
+            "metadata": {"name": f"{one}-{other}"},
+            "spec": {"endpoints": [{"node": one}, {"node": other}]},
+            "status": status,
+        }
+        for one, other, status in links
+    ]
+    (tmp_path / "links.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    if kind == "capture":
+        vertices, edges = offline.graph_of(offline.load(paths)).content()
+        paths = [str(tmp_path / "cluster.dg")]
+        pathlib.Path(paths[0]).write_bytes(codec.encode(delta.Patch(vertices=vertices, edges=edges)))
+
+    def passed(*options: str) -> list[str]:
+        told = json.loads(printed(capsys, "path", "n1", "n3", *paths, "--output", "json", *options))
+        return [leg["target"] for leg in told["legs"]]
+
+    assert ["node/n3"] == passed()
+    assert ["node/n2", "node/n3"] == passed("--config", str(config))
 
 
 def test_that_no_way_is_known_is_a_no(fabric: str, cluster: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,11 +16,15 @@ SETTINGS = LinkHealthSettings(loss_half_life_seconds=10.0)
 
 
 async def stated(
-    it: live.Scheduler, sequence: int = 1, seen: relations.Observation | None = None, latency_ms: float = 0.2
+    it: live.Scheduler,
+    sequence: int = 1,
+    seen: relations.Observation | None = None,
+    latency_ms: float = 0.2,
+    health: float = 1.0,
 ) -> None:
     """A source says that there is such a link, and what it has seen of it."""
     stream = delta.Stream("test/links", 1, sequence)
-    link = relations.Link(latency_ms=latency_ms, seen=seen)
+    link = relations.Link(latency_ms=latency_ms, health=health, seen=seen)
     await it.parts.inbox.put(delta.Patch(stream=stream).set_vertex(places.Place("leaf")).set_edge(EDGE, link))
     await it.quiet(0.1)
 
@@ -66,6 +70,37 @@ async def test_damage_is_seen_at_once_and_heals_by_patches() -> None:
         assert it.parts.store.generation - generation < 100
         assert {'links{health="well"}': 1.0, "link_health_worst": 1.0} == numbers(it)
         it.require_sound()
+
+
+@virtual.timed
+async def test_a_node_whose_links_are_down_is_avoided_until_one_is_up() -> None:
+    """Explanations say so and the metric counts it, whatever is sick; then all is as before."""
+    for sick_below in (0.2, 0.0):
+        async with live.scheduler(N1, N2, link_health=LinkHealthSettings(sick_below=sick_below)) as it:
+            await stated(it)
+            before = numbers(it)
+            await stated(it, 2, health=relations.DOWN)
+
+            assert {
+                'links{health="failing"}': 1.0,
+                "link_health_worst": relations.DOWN,
+                "nodes_cut_off": 1.0,
+            } == numbers(it)
+            it.pod(builders.make_pod("web").cpu("1"))
+            await it.bound("web")
+            assert "n2" == it.where("web")
+            explanation = typing.cast("why.Explanation", await it.program.sights.explain("default/web"))
+            assert any(
+                "n1, whose links are all down; it counts 500 less" in each for each in telling.lines(explanation)
+            )
+
+            await stated(it, 3)
+            assert relations.Link(latency_ms=0.2) == link(it)
+            assert before == numbers(it)
+            it.pod(builders.make_pod("db").cpu("1"))
+            await it.bound("db")
+            assert "n1" == it.where("db")
+            it.require_sound()
 
 
 @virtual.timed

@@ -58,9 +58,31 @@ def test_what_is_not_said_of_a_link_is_not_known() -> None:
     assert relations.Link(None, None, by="networklink/a-b") == rows(network_link())[link("node/n1", "place/rail-0")]
 
 
-def test_a_link_that_is_down_is_none() -> None:
-    """Its ends stay: others may name them."""
-    assert {"place/rail-0"} == set(rows(network_link(state="Down")))
+def test_a_link_that_is_down_stays_and_says_so() -> None:
+    """With what is stated of it; what agents have seen of it meanwhile is not the link's."""
+    found = rows(network_link(state="Down", latencyMs=0.2, bandwidthMbps=1000, status={"lossPercent": 100}))
+    down = relations.Link(0.2, 1000.0, health=relations.DOWN, by="networklink/a-b")
+
+    assert down.down
+    assert {"place/rail-0", link("node/n1", "place/rail-0"), link("place/rail-0", "node/n1")} == set(found)
+    assert down == found[link("node/n1", "place/rail-0")] == found[link("place/rail-0", "node/n1")]
+    assert not any(
+        rows(network_link(state=state))[link("node/n1", "place/rail-0")].down for state in ("Up", "Degraded")
+    )
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_a_link_that_is_down_takes_nothing_from_one_that_is_up(directed: bool) -> None:
+    """Between the same two ends, though it comes first by name, and speaks of this direction alone."""
+    ends = [{"node": "n1"}, {"node": "n2"}]
+    down = describe(
+        "graphsched.io", "NetworkLink", "a", spec={"endpoints": ends, "state": "Down", "directed": directed}
+    )
+    up = describe("graphsched.io", "NetworkLink", "b", spec={"endpoints": ends, "latencyMs": 2})
+    found = dict(surveys.whole([down, up], NODES).items())
+
+    assert relations.Link(2.0, by="networklink/b") == found[link("node/n1", "node/n2")]
+    assert relations.Link(2.0, by="networklink/b") == found[link("node/n2", "node/n1")]
 
 
 @pytest.mark.parametrize(

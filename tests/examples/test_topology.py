@@ -38,7 +38,7 @@ def test_rails_are_places_between_nodes() -> None:
 
 
 def test_a_wide_area_network_joins_domains() -> None:
-    """A line that is down is none, and a satellite is as fast as each of its directions."""
+    """A line that is down takes nothing from one that is up, and a satellite is as fast as each of its directions."""
     found = links("wan.yaml")
 
     assert 38.0 == found[f"{REGION}europe", f"{REGION}america"].latency_ms

@@ -3,7 +3,7 @@
 import pytest
 
 from graphsched.base.values import errors, keys, nodes, pods, relations
-from graphsched.explain.atlas import dot, figures, holding, journeys, maps, naming, stats, survey, trees
+from graphsched.explain.atlas import dot, figures, holding, journeys, maps, naming, stats, survey, telling, trees
 from graphsched.graph import delta, routes, store
 from tests.explain import dot_grammar, fabrics
 
@@ -42,6 +42,21 @@ def test_the_physical_layer_is_what_holds_and_links() -> None:
     assert not any("gone" in end for link in links for end in link)
     link = next(edge for edge in shown.edges if edge.source == "node/n3" and edge.kind is maps.Relation.LINK)
     assert {"latency_ms": 0.02, "bandwidth_mbps": 100_000.0, "health": 0.3, "measured": 900.0} == link.attributes
+
+
+def test_a_link_that_is_down_is_shown_as_down() -> None:
+    """In the map, in words, in red, and in the numbers."""
+    graph, edge = fabrics.fabric(), keys.EdgeID(keys.node_key("n3"), keys.place_key("net/leaf-r1"), keys.EdgeKind.LINK)
+    graph.apply(delta.Patch().set_edge(edge, relations.Link(0.02, health=relations.DOWN)))
+    shown = survey.survey(graph, (maps.Layer.PHYSICAL,))
+    link = next(each for each in shown.edges if (each.source, each.target) == (edge.source, edge.target))
+
+    assert {"latency_ms": 0.02, "health": relations.DOWN, "down": True} == link.attributes
+    assert telling.edge(link).endswith("down")
+    (line,) = [each for each in dot.text(shown).splitlines() if each.startswith('  "node/n3" -> "place/net/leaf-r1"')]
+    assert "down" in line
+    assert 'color="red"' in line
+    assert 1 == stats.stats(graph).links.by_health["down"]
 
 
 def test_the_resource_layer_is_what_nodes_have_and_what_is_taken() -> None:

@@ -48,7 +48,11 @@ class Network:
         latency, bandwidth = (draw.choice([None, 0.0, 0.5, 1.0, 1.25, 3.0]) for _ in range(2))
         cost = draw.choice([None, 1, 2])
         self.store.apply(
-            delta.Patch(edges={edge: relations.Link(latency, bandwidth, draw.choice([0.1, 0.5, 1.0]), cost=cost)})
+            delta.Patch(
+                edges={
+                    edge: relations.Link(latency, bandwidth, draw.choice([relations.DOWN, 0.1, 0.5, 1.0]), cost=cost)
+                }
+            )
         )
 
     def contain(self) -> None:

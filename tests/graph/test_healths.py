@@ -234,6 +234,32 @@ def test_what_a_source_states_again_keeps_its_health() -> None:
     assert patch.edges[EDGE] == relations.Link(latency_ms=3.0)
 
 
+def test_a_link_that_is_down_is_that_and_its_damage_fades_beneath() -> None:
+    """Up again it has the health that time has left it, though it was looked at meanwhile."""
+    ledger, up = seen(healths.Observation(NOW, errors_per_s=1.0)), relations.Link(latency_ms=3.0)
+    down, there = msgspec.structs.replace(up, health=relations.DOWN), store.Store()
+
+    for second in (0.0, 1.0):
+        there.apply(ledger.imprint(delta.Patch().set_edge(EDGE, down), NOW + second))
+        assert there.edge(EDGE) == msgspec.structs.replace(down, at=NOW)
+        assert ledger.health(EDGE, NOW + second) == relations.DOWN
+    assert told(ledger, there, NOW + 30) is None
+    ledger.observed(EDGE, healths.Observation(NOW + 31, errors_per_s=0.1), NOW + 31, stated_ms=3.0)
+    assert told(ledger, there, NOW + 31) == msgspec.structs.replace(down, at=NOW + 31)
+
+    there.apply(ledger.imprint(delta.Patch().set_edge(EDGE, up), NOW + 60))
+
+    assert there.edge(EDGE) == relations.Link(latency_ms=3.0, health=0.75, at=NOW + 31)
+
+
+def test_a_link_that_was_down_and_never_hurt_is_as_before() -> None:
+    """Even one that says when it was measured, as a graph's own link does."""
+    ledger = healths.Ledger()
+    for down in (relations.Link(health=relations.DOWN), relations.Link(health=relations.DOWN, at=NOW)):
+        assert ledger.link(EDGE, down, NOW) == down
+        assert ledger.link(EDGE, relations.Link(1.0), NOW + 1) == relations.Link(1.0)
+
+
 def test_a_link_that_nobody_states_is_patched_when_somebody_does() -> None:
     """Until then it is no edge of the graph."""
     ledger, there = seen(healths.Observation(NOW, errors_per_s=1.0)), store.Store()

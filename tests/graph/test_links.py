@@ -13,7 +13,7 @@ edges = st.builds(keys.EdgeID, ends, ends, st.just(keys.EdgeKind.LINK))
 steps = st.one_of(
     st.tuples(st.just("node"), st.sampled_from(NAMES)),
     st.tuples(st.just("gone"), st.sampled_from(NAMES)),
-    st.tuples(st.just("link"), edges, st.sampled_from((0.01, 0.4, 1.0))),
+    st.tuples(st.just("link"), edges, st.sampled_from((relations.DOWN, 0.01, 0.4, 1.0))),
     st.tuples(st.just("cut"), edges),
 )
 

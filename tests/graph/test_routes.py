@@ -41,7 +41,7 @@ domain_keys = st.sampled_from(
 )
 ends = names.map(keys.node_key) | place_names.map(keys.place_key) | domain_keys
 few = st.sampled_from((0.0, 0.5, 1.0, 1.25, 3.0))
-healths = st.sampled_from((0.1, 0.15, 0.5, 1.0))
+healths = st.sampled_from((relations.DOWN, 0.1, 0.15, 0.5, 1.0))
 links = st.builds(
     relations.Link,
     st.none() | few,

@@ -40,6 +40,8 @@ def world_of(graph: topology.Graph) -> World:
 
 def cost_of(link: relations.Link, metric: routes.Metric) -> float | None:
     """What crossing the link costs; None where it can not be crossed. Of widths the greater is the better."""
+    if link.health <= relations.DOWN:
+        return None
     if metric is routes.Metric.HOPS:
         return 1.0 if link.health >= routes.SICK_BELOW else float(math.ceil(1.0 / link.health))
     if metric is routes.Metric.LATENCY:

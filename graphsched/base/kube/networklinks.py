@@ -8,7 +8,8 @@
       directed: false
     status: {health: 0.9, latencyMs: 0.3, observedAt: …}          # any agent may write it
 
-What is not said is not known: a link without a latency is neither near nor far. A link that is down is no edge.
+What is not said is not known: a link without a latency is neither near nor far. A link that is down is part of no way;
+it stays in the graph, since a node all of whose links are down is cut off, and one that has none is not.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ from graphsched.base.values import descriptions, errors, keys, places, relations
 KIND = "NetworkLink"
 DEGRADED = 0.5
 """Health of a link that somebody calls degraded and nobody has measured."""
+_HEALTHS = {"Up": 1.0, "Degraded": DEGRADED, "Down": relations.DOWN}
+_DOWN_RANK = 1 << 20
+"""Beyond the ranks that any source gives to what is up."""
 NAME_MAX = 253
 _NAME = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_./]*[A-Za-z0-9])?")
 _NAME_RULE = "use letters, digits and - _ . / and begin and end with a letter or digit"
@@ -95,31 +99,30 @@ def _describe(name: str, spec: Spec, status: Status) -> descriptions.Description
         raise errors.InputError("spec.endpoints", problem="are one and the same", remedy="name two different ends")
     by = f"networklink/{name}"
     link = _link(by, spec, status)
-    ties: list[descriptions.Tie] = []
-    if link is not None:
-        # Of two links between the same ends the one that speaks of this direction alone knows better.
-        ties.append(descriptions.Tie(first, second, link, rank=0 if spec.directed else 1))
-        if not spec.directed:
-            ties.append(descriptions.Tie(second, first, link, rank=1))
+    # Of two links between the same ends the one that speaks of this direction alone knows better. One that is down
+    # takes nothing from one that is up.
+    rank = (0 if spec.directed else 1) + (_DOWN_RANK if link.down else 0)
+    ties = [descriptions.Tie(first, second, link, rank)]
+    if not spec.directed:
+        ties.append(descriptions.Tie(second, first, link, rank))
     return descriptions.Description(by, mentioned=tuple(mentioned), ties=tuple(ties))
 
 
-def _link(by: str, spec: Spec, status: Status) -> relations.Link | None:
-    """The link as it is now; None while it is down."""
-    if spec.state not in {"Up", "Degraded", "Down"}:
+def _link(by: str, spec: Spec, status: Status) -> relations.Link:
+    """The link as it is now."""
+    if spec.state not in _HEALTHS:
         problem = f'"{spec.state}" is not known'
         raise errors.InputError("spec.state", problem=problem, remedy="use Up, Degraded or Down")
     latency = _measure(spec.latency_ms, "spec.latencyMs")
     bandwidth = _measure(spec.bandwidth_mbps, "spec.bandwidthMbps")
     seen = _seen(status)
-    if spec.state == "Down":
-        return None
     return relations.Link(
         latency_ms=latency,
         bandwidth_mbps=bandwidth,
-        health=DEGRADED if spec.state == "Degraded" else 1.0,
+        health=_HEALTHS[spec.state],
         by=by,
-        seen=seen,
+        # Of what is measured while it is down, that counts which its status still says when it is up again.
+        seen=None if spec.state == "Down" else seen,
     )
 
 

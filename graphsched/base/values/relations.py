@@ -7,6 +7,10 @@ import msgspec
 COST_MAX = 1 << 31
 """Most that a link costs; the sum over a way of a million links still fits 64 bits."""
 
+DOWN = 1e-6
+"""Health of a link that is stated to be down: far below what any observation leaves, so that whoever knows nothing of
+it takes the link for one to avoid before all others. From here down a link is part of no way."""
+
 
 class Contains(msgspec.Struct, frozen=True, gc=False):
     """One place holds another place or a node.
@@ -42,7 +46,7 @@ class Link(msgspec.Struct, frozen=True, gc=False):
     Attributes:
         latency_ms: One way; None where nobody knows: it is then neither near nor far.
         bandwidth_mbps: Likewise.
-        health: In (0, 1], 1 being perfect; as of the patch that brought it.
+        health: In (0, 1], 1 being perfect; as of the patch that brought it. `DOWN` of a link that is down.
         at: When this was last measured, seconds since the epoch; 0 for what was stated and never measured.
         by: Who says so, e.g. `networklink/a-b`.
         seen: What its source has seen of it, on the way to the ledger of link health; None in the graph.
@@ -57,6 +61,11 @@ class Link(msgspec.Struct, frozen=True, gc=False):
     by: str = ""
     cost: int | None = None
     seen: Observation | None = None
+
+    @property
+    def down(self) -> bool:
+        """Whether nothing goes over it, as somebody states."""
+        return self.health <= DOWN
 
 
 class Runs(msgspec.Struct, frozen=True, gc=False):

@@ -75,7 +75,7 @@ class Bandwidth:
 
 
 class Health:
-    """Avoids nodes whose links are all sick, before their kubelets fall silent: 0 for them, 100 for all others."""
+    """Avoids nodes whose links are all sick or down, before their kubelets fall silent: 0 for them, 100 for others."""
 
     plugin = names.GRAPH_HEALTH
 

@@ -6,6 +6,7 @@ in which distances are measured, with edges taken in either direction.
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -21,7 +22,8 @@ HEALTHS: tuple[tuple[str, float], ...] = (
     ("perfect", 1.0),
     ("0.8 and more", 0.8),
     ("0.4 to 0.8", 0.4),
-    ("below 0.4", 0.0),
+    ("below 0.4", math.nextafter(relations.DOWN, 1.0)),
+    ("down", 0.0),
 )
 """Classes of links by health: what they are called, and the least health of each."""
 

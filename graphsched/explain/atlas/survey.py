@@ -69,6 +69,7 @@ def _link(link: relations.Link) -> dict[str, object]:
         "bandwidth_mbps": link.bandwidth_mbps,
         "cost": link.cost,
         "health": link.health,
+        "down": link.down or None,
         "measured": link.at or None,
         "by": link.by,
     }

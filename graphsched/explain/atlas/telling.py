@@ -30,7 +30,10 @@ def edge(told: maps.Edge) -> str:
     if told.kind is maps.Relation.LINK:
         parts += [latency(_number(known, "latency_ms"))] if "latency_ms" in known else []
         parts += [bandwidth(_number(known, "bandwidth_mbps"))] if "bandwidth_mbps" in known else []
-        parts += [f"health {health(told):.2g}"] if health(told) < 1 else []
+        if known.get("down"):
+            parts.append("down")
+        elif health(told) < 1:
+            parts.append(f"health {health(told):.2g}")
     elif told.kind in {maps.Relation.DEPENDS_ON, maps.Relation.CALLS}:
         rate, most = _number(known, "rate"), _number(known, "latency_ms_max")
         parts += [f"×{rate:g}"] if rate not in {None, 1.0} else []

@@ -72,6 +72,9 @@ def _held(store: stores.Store) -> Iterator[surveys.Row]:
 
 def _alike(have: msgspec.Struct | None, due: surveys.Value) -> bool:
     if isinstance(have, relations.Link) and isinstance(due, relations.Link):
+        if have.down != due.down:
+            # Health that time restores may differ for a while; whether there is a way at all may not.
+            return False
         latency = due.latency_ms if due.latency_ms is None else have.latency_ms
         return msgspec.structs.replace(have, latency_ms=latency, health=due.health, at=due.at, seen=due.seen) == due
     return have == due

@@ -7,7 +7,7 @@ said of a rule is read from the graph, where it is a vertex.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -34,6 +34,44 @@ class Weighing(msgspec.Struct, frozen=True, gc=False):
 
     def __str__(self) -> str:
         return f"{self.points:+d} by policy {self.policy} rule {self.rule} (priority {self.priority})"
+
+
+class Denial(msgspec.Struct, frozen=True, gc=False):
+    """A rule that denies a node, or would if another did not go before it.
+
+    Attributes:
+        policy, rule: Their names.
+        priority: Of the rule.
+    """
+
+    policy: str
+    rule: str
+    priority: int
+
+    def __str__(self) -> str:
+        return f"deny of policy {self.policy} rule {self.rule}"
+
+
+class Allowed(msgspec.Struct, frozen=True, gc=False):
+    """A rule that allows a node which rules of lower priority would deny.
+
+    Attributes:
+        node: Name of the node.
+        policy, rule: Their names.
+        priority: Of the rule.
+        over: Those that would deny it, the greatest priority first; at least one.
+    """
+
+    node: str
+    policy: str
+    rule: str
+    priority: int
+    over: tuple[Denial, ...]
+
+    def __str__(self) -> str:
+        """A sentence without its beginning and its full stop."""
+        denials = wording.both([str(each) for each in self.over])
+        return f"by policy {self.policy} rule {self.rule} (priority {self.priority}), which goes before {denials}"
 
 
 class Met(msgspec.Struct, frozen=True, gc=False):
@@ -77,6 +115,21 @@ def weighing(graph: view.View, pod: pods.Pod, node: str) -> tuple[Weighing, ...]
         for each in compliance.ruling(graph, subject).weights
         if each.mask[row]
     )
+
+
+def allowed(graph: view.View, pod: pods.Pod, names: Iterable[str]) -> tuple[Allowed, ...]:
+    """Of these nodes, in their order, those that a rule allows the pod while others would deny them."""
+    if not len(graph.rules):
+        return ()
+    subject = check.Subject(pod.spec, namespace=pod.namespace, labels=pod.labels, priority=pod.priority)
+    found: list[Allowed] = []
+    for name in names:
+        row = graph.columns.rows.get(name)
+        rules = [] if row is None else books.of(graph).overruled(graph, subject, row)
+        if rules:
+            over = tuple(Denial(each.policy, words.name(each), each.priority) for each in rules[1:])
+            found.append(Allowed(name, rules[0].policy, words.name(rules[0]), rules[0].priority, over))
+    return tuple(found)
 
 
 def met(graph: view.View, pod: pods.Pod, node: str, *, now: float) -> tuple[Met, ...]:

@@ -34,6 +34,11 @@ def lines(explanation: why.Explanation, *, verbose: bool = False) -> Iterator[st
             yield f"    {fit}"
     if explanation.rules:
         yield f"  Rules: {'; '.join(str(each) for each in explanation.rules)}."
+    for allowed in explanation.allowed:
+        if allowed.node == explanation.node:
+            yield f"  Allowed {allowed}."
+        elif verbose:
+            yield f"    {allowed.node} is allowed {allowed}"
     yield from (f"  Required by {each}." for each in explanation.met)
     for avoided in explanation.avoided[:_AVOIDED_SHOWN]:
         yield f"  Avoided for a while: {avoided}."

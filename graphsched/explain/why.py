@@ -130,6 +130,7 @@ class Explanation(msgspec.Struct, frozen=True, gc=False):
         avoided: Nodes that look worse for a while.
         ways: From each of the candidates to what the pod wants to be near and to its partners.
         rules: Those that weigh the first of the candidates.
+        allowed: Those by which a candidate is allowed that others would deny.
         cells: How it lies in the NUMA cells of each of the candidates, where that counts.
         met: What rules require of the ways from there, and the ways.
         shortfalls: Ways that kept it away from nodes, those of most nodes first.
@@ -150,6 +151,7 @@ class Explanation(msgspec.Struct, frozen=True, gc=False):
     avoided: tuple[avoidance.Avoided, ...] = ()
     ways: tuple[ways.Way, ...] = ()
     rules: tuple[rulings.Weighing, ...] = ()
+    allowed: tuple[rulings.Allowed, ...] = ()
     cells: tuple[cells.Fit, ...] = ()
     met: tuple[rulings.Met, ...] = ()
     shortfalls: tuple[shortfalls.Shortfall, ...] = ()
@@ -178,8 +180,8 @@ def explain(
     """
     if pod.gates and not pod.node:
         return _gated(graph, pod, waiting)
-    counted = graph.placement(pod.key)
-    placement = counted.node if counted is not None else ""
+    settings = decider.settings
+    placement = counted.node if (counted := graph.placement(pod.key)) is not None else ""
     subject, beneath = pod, graph
     if placement:
         subject = msgspec.structs.replace(pod, node="", devices=())
@@ -192,39 +194,37 @@ def explain(
         headline="",
         node=placement,
         feasible=len(ranked),
-        groups=groups.refused(beneath, subject, evaluation, decider.settings),
+        groups=groups.refused(beneath, subject, evaluation, settings),
         nodes=len(evaluation.verdicts),
-        score_max=100 * sum(decider.settings.weights.get(plugin, 0) for plugin in _scored(ranked)),
+        score_max=100 * sum(settings.weights.get(plugin, 0) for plugin in _scored(ranked)),
         waiting=waiting,
         avoided=avoidance.avoided(beneath, ranked, context, rejections),
         shortfalls=shortfalls.of(beneath, subject, evaluation, now=context.now),
     )
     if advised is not None:
-        return _advised(base, beneath, subject, evaluation, decider.settings, advised)
+        return _advised(base, beneath, subject, evaluation, settings, advised)
     if placement or ranked:
         placed = (
-            _placed(base, beneath, subject, evaluation, ranked, decider.settings)
-            if placement
-            else _fits(base, subject, ranked)
+            _placed(base, beneath, subject, evaluation, ranked, settings) if placement else _fits(base, subject, ranked)
         )
         placed = msgspec.structs.replace(
             placed,
             rules=rulings.weighing(beneath, subject, placed.node),
             met=rulings.met(beneath, subject, placed.node, now=context.now),
         )
-        return _with_ways(placed, beneath, subject, decider.settings, context)
-    return _pending(base, beneath, subject, evaluation, decider.settings)
+        return _with_ways(placed, beneath, subject, settings, context)
+    return _pending(base, beneath, subject, evaluation, settings)
 
 
 def _with_ways(
     found: Explanation, graph: view.View, pod: pods.Pod, settings: profile.Profile, context: contexts.Context
 ) -> Explanation:
-    """With the ways from the node it has or gets, and from the runners-up, and how it lies in their cells."""
+    """With what is told of the node it has or gets and of the runners-up: ways, cells, and rules that allow them."""
     told = [found.node, *(candidate.node for candidate in found.candidates if candidate.node != found.node)]
     known = [name for name in told if name in graph.columns.rows]
     every = tuple(way for name in known for way in ways.of_node(graph, pod, name, now=context.now))
-    lying = (cells.of_node(graph, pod, name, settings) for name in known)
-    return msgspec.structs.replace(found, ways=every, cells=tuple(each for each in lying if each is not None))
+    lying = tuple(fit for name in known if (fit := cells.of_node(graph, pod, name, settings)) is not None)
+    return msgspec.structs.replace(found, ways=every, cells=lying, allowed=rulings.allowed(graph, pod, known))
 
 
 def _gated(graph: view.View, pod: pods.Pod, waiting: Waiting | None) -> Explanation:

@@ -31,6 +31,7 @@ def shown(page: str, command: str) -> list[str]:
         ("README.md", "explain web nodes.yaml mesh.yaml pods.yaml --verbose", "topology"),
         ("README.md", "graph path n3 n1 nodes.yaml mesh.yaml --metric latency", "topology"),
         ("docs/policies.md", "explain web-1 examples/policies", ".."),
+        ("docs/policies.md", "explain encoder examples/policies", ".."),
     ],
 )
 def test_the_answer_of_a_page_is_the_programs(

@@ -177,6 +177,23 @@ class Book:
             if answer == answers.YES and column.rule.action is policies.Action.REQUIRE and column.rule.path is not None
         ]
 
+    def overruled(self, graph: view.View, subject: check.Subject, row: int) -> list[policies.Rule]:
+        """The rule that allows such a pod the row's node, then those of lower priority that would deny it.
+
+        The greatest priority first; empty where nobody would deny it, or the rules refuse it all the same.
+        """
+        allowed = self.ruling(graph, subject).allowed
+        if allowed is not None and not allowed[row]:
+            return []
+        # Whatever matches first is what decides; it allows, as the node would be refused otherwise.
+        matching = [
+            column.rule
+            for answer, column in zip(self._kind(subject).answers, self.columns, strict=True)
+            if column.rule.action in rulings.DECIDING and answers.NO not in {answer, int(column.answers[row])}
+        ]
+        denying = [each for each in matching if each.action is policies.Action.DENY]
+        return [matching[0], *denying] if denying else []
+
     def _kind(self, subject: check.Subject) -> _Known:
         """What is kept of such pods."""
         kind = Kind(id(subject.spec), subject.namespace, subject.labels, subject.priority)

@@ -20,6 +20,8 @@ from graphsched.decision import trace
 from graphsched.decision.policy import answers, words
 
 WEIGHT_MAX = 100
+DECIDING = frozenset({policies.Action.ALLOW, policies.Action.DENY})
+"""Of these the greatest priority decides."""
 
 
 class Refusal(typing.NamedTuple):
@@ -81,7 +83,7 @@ def rule(matched: Sequence[Matched], shortfalls: Shortfalls) -> Ruling:
         matched: The greatest priority first, then by policy and number.
         shortfalls: Looks at the ways.
     """
-    deciding = [each for each in matched if each[0].action in {policies.Action.ALLOW, policies.Action.DENY}]
+    deciding = [each for each in matched if each[0].action in DECIDING]
     refusals = list(_denials(deciding))
     weights: list[Weight] = []
     for one, found in matched:

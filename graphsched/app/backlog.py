@@ -395,9 +395,12 @@ class Backlog:
         if hints.BY_SPEC.issuperset(entry.plugins):
             return True
         group = None if entry.group is None else self._groups.get(entry.group)
-        # A group of pods that company refused holds pods of one namespace and one set of labels.
-        alike = group is not None and not hints.BY_SPEC.issuperset(group.plugins)
-        return alike and hints.BY_KIND.issuperset(entry.plugins)
+        if group is None or hints.BY_SPEC.issuperset(group.plugins):
+            return False
+        # Pods that a budget refused are grouped by whom they belong to, and those that other company refused, by
+        # namespace and labels, which tell that as well.
+        alike = hints.BY_HOLDER if hints.BY_HOLDER.issuperset(group.plugins) else hints.BY_KIND
+        return alike.issuperset(entry.plugins)
 
     def _instruct(self, entry: parking.Entry) -> None:
         """Let those the envoy answered for wait for what it waits for, as well as for what they already do."""

@@ -5,7 +5,8 @@ out: the event that makes a retry worth while, or none. `backlog` asks and moves
 
 A hint that says yes too often costs a wasted decision; one that says no too often loses a pod until the next flush of
 leftovers. So every doubt is a yes: an unknown plugin wakes on whatever may free or add room. Hints depend on the spec
-alone, those about company also on namespace and labels (see `BY_SPEC`), so one answer serves all pods of a kind.
+alone, those about company also on namespace and labels (see `BY_SPEC`), those about what is kept for somebody on whom
+the pod belongs to (`BY_HOLDER`), so one answer serves all pods of a kind.
 
 One rule is sharper than kube-scheduler's: a pod that left a node wakes those waiting for resources only if one of them
 now fits on that node. Since a removal changes no other node, nothing is missed. And a pod that waits for ways to its
@@ -20,6 +21,7 @@ from collections.abc import Callable, Iterable, Sequence
 from graphsched.app import encounters, tidings
 from graphsched.base.values import nodes, pods
 from graphsched.decision import names
+from graphsched.graph import budgets
 
 Leaving = Callable[[encounters.Kind, encounters.Kind | None], bool]
 """Whether a pod that was of the first kind and is of the second now, or gone, is one less that a limit speaks of."""
@@ -30,6 +32,9 @@ class Room(typing.Protocol):
 
     def __call__(self, names: Sequence[str], spec: pods.Spec) -> bool:
         """Whether a pod of this spec now fits, as to resources, on any of these nodes."""
+
+    def granted(self, names: Sequence[str], pod: pods.Pod) -> bool:
+        """Whether it also keeps to what is granted there to whom the pod belongs to: ceilings and reservations."""
 
     def leaving(self, pod: pods.Pod) -> Leaving:
         """Tells who is one less of those to whom the pod limits the way."""
@@ -147,6 +152,69 @@ def _grew(spec: pods.Spec, before: nodes.Node, after: nodes.Node) -> bool:
     if has.get(nodes.PODS, 0) > had.get(nodes.PODS, 0) or (spec.gpu is not None and after.gpus > before.gpus):
         return True
     return any(has.get(name, 0) > had.get(name, 0) for name, amount in spec.demand.amounts if amount)
+
+
+def _budget(news: tidings.News, pod: pods.Pod, room: Room | None) -> tidings.Event | None:
+    spec = pod.spec
+    return (
+        _first(news.added, tidings.Event.NODE_ADDED, lambda pair: grants_empty(pod, pair[1]))
+        or _first(
+            news.allocatable,
+            tidings.Event.NODE_ALLOCATABLE,
+            lambda pair: (
+                grants_empty(pod, pair[1])
+                and pair[0] is not None
+                and (_grew(spec, pair[0], pair[1]) or _loosened(spec, pair[0].budget, pair[1].budget))
+            ),
+        )
+        or _unconditional(news)
+        or _granted_after_departure(news, pod, room)
+        or _after_shrinking(news, spec)
+        or _after_changing_hands(news.company)
+    )
+
+
+def grants_empty(pod: pods.Pod, node: nodes.Node) -> bool:
+    """Whether the node would do if nothing ran on it; what is kept for others is out of reach all the same."""
+    if not fits_empty(pod.spec, node):
+        return False
+    offered, ceilings = dict(node.allocatable), dict(node.budget.ceilings)
+    mine = budgets.holders(pod.namespace, pod.labels)
+    others = [kept for holder, kept in budgets.left(node.budget.reserved, ()).items() if holder not in mine]
+    return all(
+        amount + sum(kept.get(name, 0) for kept in others)
+        <= min(offered.get(name, 0), ceilings.get(name, budgets.UNBOUNDED))
+        for name, amount in (*pod.spec.demand.amounts, (nodes.PODS, 1))
+        if amount
+    )
+
+
+def _loosened(spec: pods.Spec, before: nodes.Budget, after: nodes.Budget) -> bool:
+    # A reservation of the same size may now be for somebody who has used it up, so no two are compared.
+    if before.reserved != after.reserved:
+        return True
+    had, has = dict(before.ceilings), dict(after.ceilings)
+    return any(
+        has.get(name, budgets.UNBOUNDED) > had.get(name, budgets.UNBOUNDED)
+        for name, amount in (*spec.demand.amounts, (nodes.PODS, 1))
+        if amount
+    )
+
+
+def _granted_after_departure(news: tidings.News, pod: pods.Pod, room: Room | None) -> tidings.Event | None:
+    if not news.freed:
+        return None
+    return tidings.Event.OTHER_GONE if room is None or room.granted(news.freed_nodes, pod) else None
+
+
+def _after_changing_hands(seen: encounters.Encounters) -> tidings.Event | None:
+    # What a pod holds counts against what is kept for its holder, so that less is kept from others when it gets one.
+    if len(seen.relabelled) > encounters.KINDS_MAX or any(
+        budgets.holders(namespace, before) != budgets.holders(namespace, after)
+        for namespace, before, after in seen.relabelled
+    ):
+        return tidings.Event.OTHER_RELABELLED
+    return None
 
 
 def _node_affinity(news: tidings.News, pod: pods.Pod, _room: Room | None) -> tidings.Event | None:
@@ -382,18 +450,23 @@ _HINTS: dict[str, Hint] = {
     names.POD_TOPOLOGY_SPREAD: _spread,
     names.GPU_DEVICES: _node_resources_fit,
     names.HEADROOM: _node_resources_fit,
+    names.BUDGET: _budget,
     names.POOL: _candidates,
     names.GRAPH_PATH: _ways,
     names.GRAPH_POLICY: _policy,
     names.UNSUPPORTED: _unsupported,
 }
 
-COMPANY = frozenset({names.INTER_POD_AFFINITY, names.POD_TOPOLOGY_SPREAD, names.GRAPH_PATH, names.GRAPH_POLICY})
-"""Plugins that look at more than the node and the pod: at other pods, at ways, at rules."""
+COMPANY = frozenset(
+    {names.INTER_POD_AFFINITY, names.POD_TOPOLOGY_SPREAD, names.BUDGET, names.GRAPH_PATH, names.GRAPH_POLICY}
+)
+"""Plugins that look at more than the node and the pod: at other pods, at what is kept for them, at ways, at rules."""
 BY_KIND = frozenset(_HINTS)
 """Plugins whose refusal depends on nothing of the pod but its spec, its namespace and its labels."""
 BY_SPEC = BY_KIND - COMPANY
 """Plugins whose refusal depends on nothing of the pod but its spec."""
+BY_HOLDER = BY_SPEC | {names.BUDGET}
+"""Plugins whose refusal depends on nothing of the pod but its spec and whom it belongs to (`budgets.holders`)."""
 
 _NEVER: frozenset[tidings.Event] = frozenset()
 _OWN: dict[str, frozenset[tidings.Event]] = {
@@ -406,6 +479,7 @@ _OWN: dict[str, frozenset[tidings.Event]] = {
     names.NODE_RESOURCES_FIT: frozenset({tidings.Event.POD_SCALED_DOWN}),
     names.NODE_DECLARED_FEATURES: _NEVER,
     names.GPU_DEVICES: _NEVER,
+    names.BUDGET: frozenset({tidings.Event.POD_RELABELLED, tidings.Event.POD_SCALED_DOWN}),
     names.INTER_POD_AFFINITY: frozenset({tidings.Event.POD_RELABELLED, tidings.Event.POD_UPDATED}),
     names.GRAPH_POLICY: frozenset(
         {tidings.Event.POD_RELABELLED, tidings.Event.POD_SCALED_DOWN, tidings.Event.POD_TOLERATES}

@@ -10,6 +10,7 @@ import enum
 
 from graphsched.app import backoff, hints
 from graphsched.base.values import keys, pods
+from graphsched.graph import budgets
 
 
 class Pool(enum.Enum):
@@ -113,4 +114,8 @@ def group_key(entry: Entry) -> GroupKey:
     """
     pod = entry.pod
     shared = (id(pod.spec), pod.priority, entry.plugins, entry.pending, pod.nominated)
-    return shared if hints.BY_SPEC.issuperset(entry.plugins) else (*shared, pod.namespace, pod.labels, pod.owner)
+    if hints.BY_SPEC.issuperset(entry.plugins):
+        return shared
+    if hints.BY_HOLDER.issuperset(entry.plugins):
+        return (*shared, budgets.holders(pod.namespace, pod.labels))
+    return (*shared, pod.namespace, pod.labels, pod.owner)

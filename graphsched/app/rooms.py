@@ -8,15 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
 import numpy as np
 
 from graphsched.app import encounters, hints
 from graphsched.base.values import pods
 from graphsched.decision import classes, profile
-from graphsched.decision.constraints import check, feasibility, sharing, walk
-from graphsched.graph import matchers, partners, store as stores
+from graphsched.decision.constraints import check, feasibility, granted, sharing, walk
+from graphsched.graph import matchers, partners, store as stores, view as views
 
-_CHECKS: tuple[check.Check, ...] = (feasibility.NodeResourcesFit(), feasibility.GpuDevices(), sharing.Headroom())
+_GRANTED = granted.Granted()
+_CHECKS: tuple[check.Check, ...] = (
+    feasibility.NodeResourcesFit(),
+    feasibility.GpuDevices(),
+    sharing.Headroom(),
+    _GRANTED,
+)
 
 
 class Rooms:
@@ -26,6 +33,8 @@ class Rooms:
         self._store = store
         self._settings = settings
         self._checks = tuple(each for each in _CHECKS if each.plugin not in settings.disabled)
+        # What holds for all pods of a spec alike, whoever they belong to.
+        self._spare = tuple(each for each in self._checks if each is not _GRANTED)
         self._names: Sequence[str] = ()
         self._layout = -1
         self._rows = np.zeros(0, np.intp)
@@ -33,14 +42,25 @@ class Rooms:
     def __call__(self, names: Sequence[str], spec: pods.Spec) -> bool:
         """Whether one of these nodes has the resources and devices that the spec asks for."""
         view = self._store.view()
+        return self._room(view, names, classes.subject_of(spec, self._settings), self._spare)
+
+    def granted(self, names: Sequence[str], pod: pods.Pod) -> bool:
+        """The same, beside what is granted to others."""
+        view = self._store.view()
+        subject = classes.subject_of(pod.spec, self._settings)
+        subject = msgspec.structs.replace(subject, namespace=pod.namespace, labels=pod.labels)
+        return self._room(view, names, subject, self._checks)
+
+    def _room(
+        self, view: views.View, names: Sequence[str], subject: check.Subject, checks: Sequence[check.Check]
+    ) -> bool:
         columns = view.columns
         if names is not self._names or columns.layout != self._layout:
             # Asked for the same nodes by one kind of pod after the other.
             known = [columns.rows[name] for name in names if name in columns.rows]
             self._names, self._layout, self._rows = names, columns.layout, np.array(known, np.intp)
-        subject = classes.subject_of(spec, self._settings)
-        checks = [each for each in self._checks if each.applies(subject)]
-        return bool(walk.mask(view, subject, checks, self._rows).any())
+        applying = [each for each in checks if each.applies(subject)]
+        return bool(walk.mask(view, subject, applying, self._rows).any())
 
     def leaving(self, pod: pods.Pod) -> hints.Leaving:
         """Tells who is one less of those to whom the pod limits the way."""

@@ -11,12 +11,13 @@ import msgspec
 
 from graphsched.base.values import nodes, pods, status
 from graphsched.decision import names, profile, trace
+from graphsched.decision.constraints import granted
 from graphsched.explain import company, rulings, wording
 from graphsched.graph import view
 
 INSUFFICIENT = "Insufficient "
 TOO_MANY_PODS = "Too many pods"
-_ROOM = frozenset({names.NODE_PORTS, names.NODE_RESOURCES_FIT, names.GPU_DEVICES, names.HEADROOM})
+_ROOM = frozenset({names.NODE_PORTS, names.NODE_RESOURCES_FIT, names.GPU_DEVICES, names.HEADROOM, names.BUDGET})
 
 
 class Group(msgspec.Struct, frozen=True, gc=False):
@@ -91,7 +92,20 @@ def label(graph: view.View, pod: pods.Pod, name: str, refusal: status.Status, ot
             return rulings.obstacle(graph, refusal.reasons)
         case names.HEADROOM:
             return f"full up to the headroom ({', '.join(_full_of(refusal))})"
+        case names.BUDGET:
+            hard = refusal.code is status.Code.UNRESOLVABLE
+            return f"{'too small' if hard else 'full'} {limit(refusal)} ({', '.join(_full_of(refusal))})"
     return ", ".join(refusal.reasons)
+
+
+def limit(refusal: status.Status) -> str:
+    """What of a node's budget a refusal speaks of, in its own words where it is one thing."""
+    found = [
+        text
+        for text in (granted.UNDER_CEILING, granted.BESIDE_RESERVED)
+        if any(reason.endswith(text) for reason in refusal.reasons)
+    ]
+    return found[0] if len(found) == 1 else "within what the operator grants"
 
 
 def untolerated(node: nodes.Node, pod: pods.Pod) -> tuple[nodes.Taint, ...]:
@@ -104,12 +118,10 @@ def untolerated(node: nodes.Node, pod: pods.Pod) -> tuple[nodes.Taint, ...]:
 
 
 def short_of(refusal: status.Status) -> tuple[str, ...]:
-    """The resources that a refusal for want of room, or of room outside the headroom, names, sorted."""
-    return tuple(
-        reason.removeprefix(INSUFFICIENT).partition(" ")[0]
-        for reason in refusal.reasons
-        if reason.startswith(INSUFFICIENT)
-    )
+    """The resources that a refusal for want of room names, be it outside the headroom or of what is granted, sorted."""
+    short = (reason.removeprefix(INSUFFICIENT) for reason in refusal.reasons if reason.startswith(INSUFFICIENT))
+    # A ceiling and a reservation may be in the way of the same one.
+    return tuple(dict.fromkeys(text.partition(" ")[0] for text in short))
 
 
 def too_many_pods(refusal: status.Status) -> bool:

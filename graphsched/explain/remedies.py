@@ -19,7 +19,7 @@ from graphsched.base.values import keys, nodes, pods, status
 from graphsched.decision import classes, names, profile, trace
 from graphsched.decision.constraints import neighbours, sharing, walk
 from graphsched.explain import company, groups, wording
-from graphsched.graph import columns, occupancy, view
+from graphsched.graph import budgets, columns, occupancy, view
 
 NODES_MAX = 48
 """Nodes tried, those that look cheapest first."""
@@ -84,7 +84,7 @@ def smallest(
         return ()
     crowded = _with_nominated(graph, pod)
     subject = msgspec.structs.replace(pod, node="")
-    free = {resource: free_column(graph, resource) for resource, _ in pod.spec.demand.amounts}
+    free = {resource: granted_column(graph, subject, resource) for resource, _ in pod.spec.demand.amounts}
     candidates = sorted(
         (_estimate(graph, subject, name, verdict.status, free), name) for name, verdict in evaluation.verdicts.items()
     )
@@ -160,14 +160,18 @@ def _less(
     cost, missing = 0.0, []
     percent = settings.headroom if refused.by == names.HEADROOM else 0
     for name in groups.short_of(refused):
-        free = max(0, free_of(graph, node.name, name) - sharing.kept(offered.get(name, 0), percent))
+        if refused.by == names.BUDGET:
+            free = max(0, int(granted_column(graph, pod, name)[graph.columns.rows[node.name]]))
+        else:
+            free = max(0, free_of(graph, node.name, name) - sharing.kept(offered.get(name, 0), percent))
         lacking = amounts[name] - free
         missing.append(wording.amount(name, lacking, up=True))
         cost += _COST_ROOM + lacking / max(offered.get(name, 0), amounts[name])
         amounts[name] = free
     left = tuple((name, amount) for name, amount in sorted(amounts.items()) if amount)
     demand = msgspec.structs.replace(pod.spec.demand, amounts=left)
-    what = f"{wording.both(missing)}{' outside the headroom' if percent else ''}"
+    beside = " outside the headroom" if percent else f" {groups.limit(refused)}" if refused.by == names.BUDGET else ""
+    what = f"{wording.both(missing)}{beside}"
     return _Relaxed(_replaced(pod, demand=demand), what, cost)
 
 
@@ -301,6 +305,7 @@ _RELAXATIONS: dict[str, _Relaxation] = {
     names.POD_TOPOLOGY_SPREAD: _wider,
     names.INTER_POD_AFFINITY: _alone,
     names.HEADROOM: _less,
+    names.BUDGET: _less,
     names.POOL: _joining,
 }
 
@@ -313,6 +318,19 @@ def free_column(graph: view.View, resource: str, *, headroom: int = 0) -> column
     offered = numbers.column(numbers.allocatable, resource)
     least = sharing.kept(offered, headroom) if resource in sharing.DIVISIBLE else 0
     return offered - least - numbers.column(numbers.requested, resource)
+
+
+def granted_column(graph: view.View, pod: pods.Pod, resource: str, *, headroom: int = 0) -> columns.Int64:
+    """The same, less what ceilings and reservations leave the pod none of."""
+    free = free_column(graph, resource, headroom=headroom)
+    if not graph.budgets:
+        return free
+    numbers, ceiling = graph.columns, graph.budgets.ceilings.get(resource)
+    kept = graph.budgets.kept_from(resource, budgets.holders(pod.namespace, pod.labels))
+    offered = numbers.column(numbers.allocatable, resource)
+    granted = offered if ceiling is None else np.minimum(offered, ceiling)
+    least = 0 if kept is None else kept
+    return np.minimum(free, granted - least - numbers.column(numbers.requested, resource))
 
 
 def free_of(graph: view.View, name: str, resource: str) -> int:
@@ -330,7 +348,7 @@ def _estimate(
 ) -> float:
     """A guess at the cost on this node from its first refusal alone; infinite where nothing can be relaxed."""
     match refused.by:
-        case names.NODE_RESOURCES_FIT | names.HEADROOM:
+        case names.NODE_RESOURCES_FIT | names.HEADROOM | names.BUDGET:
             if groups.too_many_pods(refused):
                 return np.inf
             row, wanted = graph.columns.rows[name], dict(pod.spec.demand.amounts)

@@ -50,6 +50,7 @@ _WAKES = {
     names.POD_TOPOLOGY_SPREAD: ("a pod like it coming or leaving elsewhere", "a node joining an emptier domain"),
     names.NODE_DECLARED_FEATURES: ("a node declaring the feature",),
     names.HEADROOM: ("a pod leaving a node it may run on", _GROWING),
+    names.BUDGET: ("a pod leaving a node it may run on", "a ceiling or a reservation being eased", _GROWING),
     names.POOL: ("a node joining the pool",),
     names.GRAPH_PATH: ("a link getting better or known", "a partner of it leaving", _JOINING),
     names.GRAPH_POLICY: ("a rule of the policy changing", "a node that the rules allow joining"),
@@ -397,8 +398,9 @@ def _lacking_room(
     if common:
         rows = np.array([graph.columns.rows[name] for name in near], np.intp)
         percent = settings.headroom if any(refusal.by == names.HEADROOM for refusal in refusals) else 0
-        beside = f" outside the headroom of {percent}%" if percent else ""
-        free = {name: remedies.free_column(graph, name, headroom=percent)[rows] for name in common}
+        limits = {groups.limit(refusal) for refusal in refusals if refusal.by == names.BUDGET}
+        beside = f" outside the headroom of {percent}%" if percent else "".join(f" {limit}" for limit in sorted(limits))
+        free = {name: remedies.granted_column(graph, pod, name, headroom=percent)[rows] for name in common}
         # The resource of which most is missing even where most is free.
         resource = max(common, key=lambda name: (wanted[name] - max(0, int(free[name].max()))) / wanted[name])
         greatest = int(free[resource].max())
@@ -418,12 +420,7 @@ def _lacking_room(
     return f"{_all(near, total)} full, {'' if len(near) == 1 else 'each '}short of {wording.either(scarce)}"
 
 
-def stranded(
-    graph: view.View,
-    pod: pods.Pod,
-    evaluation: trace.Evaluation,
-    near: list[str],
-) -> list[status.Status]:
+def stranded(graph: view.View, pod: pods.Pod, evaluation: trace.Evaluation, near: list[str]) -> list[status.Status]:
     """Refusals of the nodes whose GPUs would do but whose other resources do not."""
     gpu = pod.spec.gpu
     if gpu is None:

@@ -22,6 +22,7 @@ PLUGINS = (
     "InterPodAffinity",
     "PodTopologySpread",
     "GraphDevices",
+    "GraphBudget",
     "GraphUnsupported",
     hints.NO_NODES,
     "SomethingNew",
@@ -51,6 +52,10 @@ class Room:
     def __call__(self, names: Sequence[str], spec: pods.Spec) -> bool:
         """Whether they are the nodes that have room."""
         return bool(self._names) and tuple(names) == self._names
+
+    def granted(self, names: Sequence[str], pod: pods.Pod) -> bool:
+        """The same."""
+        return self(names, pod.spec)
 
     def leaving(self, pod: pods.Pod) -> hints.Leaving:
         """Nobody is a partner of anybody."""

@@ -57,3 +57,40 @@ def test_spread_is_told_over_the_nodes_of_the_pool() -> None:
     assert "zone a, which would be 2 ahead (maxSkew 1)" in ahead.label
     fits = msgspec.structs.replace(POOL, disabled=frozenset({"PodTopologySpread"}))
     assert cycle.Decider(fits).decide(graph.view(), spread.build()).node == "p1"
+
+
+def test_a_ceiling_is_named_and_what_is_missing_under_it() -> None:
+    """What is free and what the operator grants of it are two things; what is told to be enough is."""
+    node = make_node("n1").cpu("10").set("metadata.annotations", {"graphsched.io/cpu-quota": "8"})
+    graph = world(node, make_pod("a").cpu("6").node("n1"))
+
+    assert [
+        (
+            "web is pending: not even n1, the only node, has 2.5 CPUs free under the operator's ceiling "
+            "(most: 2 CPUs on n1)."
+        ),
+        "  1 node: 1 full under the operator's ceiling (cpu)",
+        "  Smallest change: 500m CPU under the operator's ceiling on n1.",
+        (
+            "  Wakes on: a pod leaving a node it may run on, a ceiling or a reservation being eased or "
+            "a node joining or growing."
+        ),
+    ] == told(graph, make_pod("web").cpu("2500m"))
+    assert cycle.Decider().decide(graph.view(), make_pod("web").cpu("2").build()).placed
+    (small,) = asked(world(node), make_pod("web").cpu("9")).groups
+    assert small.label == "too small under the operator's ceiling (cpu)"
+    assert not small.room
+
+
+def test_a_reservation_is_named_and_what_is_missing_beside_it() -> None:
+    """Beside a ceiling of the same resource, each short resource is told once."""
+    notes = {"graphsched.io/reserved": '{"team": {"cpu": "3"}}'}
+    graph = world(make_node("n1").cpu("10").set("metadata.annotations", notes), make_pod("a").cpu("6").node("n1"))
+    lines = told(graph, make_pod("web").cpu("1500m"))
+
+    assert "  1 node: 1 full beside what is reserved for others (cpu)" in lines
+    assert "  Smallest change: 500m CPU beside what is reserved for others on n1." in lines
+    both = {**notes, "graphsched.io/cpu-quota": "7"}
+    graph = world(make_node("n1").cpu("10").set("metadata.annotations", both), make_pod("a").cpu("6").node("n1"))
+    (group,) = asked(graph, make_pod("web").cpu("1500m")).groups
+    assert group.label == "full within what the operator grants (cpu)"

@@ -162,8 +162,10 @@ def test_no_change_that_lets_a_pod_be_placed_leaves_it_asleep(
 ) -> None:
     """Asked after each change, as long as it says no; where the pod would be placed then, it was woken."""
     graph, decider = store.Store(), cycle.Decider()
-    first = delta.Patch()
-    for each in (*there, *running):
+    first, everything = delta.Patch(), list[nodes.Node | pods.Pod]()
+    everything += there
+    everything += running
+    for each in everything:
         first.set_vertex(each)
     graph.apply(first)
     refused = decider.decide(graph.view(), pod)

@@ -4,7 +4,7 @@ Path, query and body come in; the body of the answer goes out as bytes, for `wir
 read through it, `action` writes through it.
 
 One aiohttp session with connections kept alive serves all but pages of lists, which have a few of their own, and
-watches, of which each has its own: the event loop keeps a buffer of 256 kB a TLS connection, and idle connections are
+watches, which have theirs: the event loop keeps a buffer of 256 kB a TLS connection, and idle connections are
 used in turn, so that after one list of megabytes, or a day of watches that end and begin anew on another connection,
 all would have theirs filled for good (measured: 8 to 15 MB). Compression is declined: it made a list of 5,000
 pods take 140 ms instead of 110 (measured on loopback), and on a watch it delays events until a block is full.
@@ -101,13 +101,11 @@ class Client:
 
     async def __aenter__(self) -> typing.Self:
         self._session, self._pages = self._connected(self._connections_max), self._connected(PAGES_MAX)
-        self._watches = self._connected(self._connections_max, once=True)
+        self._watches = self._connected(self._connections_max)
         return self
 
-    def _connected(self, connections_max: int, *, once: bool = False) -> aiohttp.ClientSession:
-        """A session of at most so many connections, used for one request or kept for the next."""
-        kept: dict[str, typing.Any] = {"force_close": True} if once else {"keepalive_timeout": KEEP_ALIVE_S}
-        connector = aiohttp.TCPConnector(limit=connections_max, socket_factory=_socket, **kept)
+    def _connected(self, connections_max: int) -> aiohttp.ClientSession:
+        connector = aiohttp.TCPConnector(limit=connections_max, keepalive_timeout=KEEP_ALIVE_S, socket_factory=_socket)
         return aiohttp.ClientSession(
             connector=connector,
             cookie_jar=aiohttp.DummyCookieJar(),

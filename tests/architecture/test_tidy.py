@@ -1,6 +1,7 @@
 """The repository is tidy, and each check of tidiness catches what it is for."""
 
 import pathlib
+import subprocess
 
 import pytest
 
@@ -39,6 +40,23 @@ def test_the_files_that_matter_are_seen(everything: list[tidy.Source]) -> None:
 
     assert {"Makefile", ".ci/run", "graphsched/__init__.py", "tests/architecture/tidy.py"} <= seen
     assert not any(path.startswith((".venv/", ".git/")) for path in seen)
+
+
+def test_the_repository_holds_no_link() -> None:
+    """A link leads a clone out of itself: to an environment of somebody else's, say."""
+    if not (tidy.ROOT / ".git").exists():
+        return  # an unpacked archive: nothing is recorded in it
+    listing = subprocess.run(
+        ["git", "-c", f"safe.directory={tidy.ROOT}", "ls-files", "--stage"],
+        cwd=tidy.ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    ).stdout
+
+    assert listing, "git lists no file"
+    assert [line for line in listing.splitlines() if line.startswith("120000 ")] == []
 
 
 BAD = [

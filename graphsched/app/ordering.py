@@ -5,9 +5,10 @@ depended on, to the backlog. Within one priority a pod of a smaller rank goes fi
 them; a higher priority always wins. Wired only where `queue.order` names a plugin: otherwise the queue is
 kube-scheduler's and nothing here exists.
 
-The order is made anew before a decision when the dependencies have changed, at most once in `EVERY_S`. A plugin that
-fails or takes too long has no say: the queue keeps the order that it had, the failure is counted and logged, and the
-plugin is asked again after a pause that doubles.
+The order is made anew before a decision when the dependencies have changed, at most once in `EVERY_S`, and less often
+where the queue is so long that this would take more than a `SHARE` of the loop. A plugin that fails or takes too long
+has no say: the queue keeps the order that it had, the failure is counted and logged, and the plugin is asked again
+after a pause that doubles.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from graphsched.explain import why
 _log = logging.getLogger(__name__)
 
 EVERY_S = 0.1
-"""With a budget of 10 ms, ordering takes a tenth of the loop at most."""
+SHARE = 0.1
+"""Of the loop's time, for sorting, walking and ranking together."""
 PAUSE_S, PAUSE_S_MAX = 1.0, 300.0
 OFFLINE_S = 10.0
 """Nobody waits for a loop where there is no cluster."""
@@ -84,6 +86,11 @@ class Ordering:
             self._arrange(now)
 
     def _arrange(self, now: float) -> None:
+        began = self._clock.monotonic()
+        self._order(now)
+        self._due = max(self._due, now + (self._clock.monotonic() - began) / SHARE)
+
+    def _order(self, now: float) -> None:
         self._version, self._due = self._dependencies.version, now + EVERY_S
         waiting = [entry.pod for entry in sorted(self._queue.entries(), key=lambda entry: entry.order)]
         graph = self._dependencies.graph()

@@ -20,6 +20,7 @@ import msgspec
 from graphsched.base.kit import clock as clocks
 from graphsched.base.values import nodes, pods, status
 from graphsched.decision import trace
+from graphsched.explain import wording
 from graphsched.graph import store as stores
 from graphsched.observe import metrics as meters
 
@@ -33,6 +34,8 @@ DECISIONS_MAX = 8192
 RACES_MAX = 1000
 BY_MAX = 5
 """Changes that one record names."""
+NAMED_MAX = 16
+"""Pods of one patch that one record names."""
 
 
 class Kind(enum.StrEnum):
@@ -108,6 +111,9 @@ class Races:
         self._changes: collections.deque[tuple[float, Change]] = collections.deque(maxlen=CHANGES_MAX)
         self._decided: collections.OrderedDict[str, _Decided] = collections.OrderedDict()
         self._races: collections.deque[Race] = collections.deque(maxlen=RACES_MAX)
+        self._came: dict[str, list[str]] = {}
+        """Node → who came there with the patch of this generation."""
+        self._came_as_of = -1
 
     def newest(self, limit: int) -> list[Race]:
         """At most `limit` records, the newest first."""
@@ -130,7 +136,11 @@ class Races:
             return
         if after.scheduler != self._scheduler:
             self._note(after.node, f"{after.scheduler} bound {after.full_name}")
-        self._look_for_overcommit(after)
+        if self._came_as_of != self._store.generation:
+            self._came, self._came_as_of = {}, self._store.generation
+        came = self._came.setdefault(after.node, [])
+        came.append(f"{after.full_name} of {after.scheduler}")
+        self._look_for_overcommit(after, came)
 
     def _note(self, node: str, what: str) -> None:
         now = self._clock.monotonic()
@@ -163,8 +173,11 @@ class Races:
 
     # ── inside ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _look_for_overcommit(self, pod: pods.Pod) -> None:
-        """See whether the node has enough for the pod that was just bound there, be it ours or not."""
+    def _look_for_overcommit(self, pod: pods.Pod, came: Sequence[str]) -> None:
+        """See whether the node has enough for the pod that was just bound there, be it ours or not.
+
+        It is the last of those that came there with one patch, as far as they were told.
+        """
         short = self._short(pod)
         if not short:
             return
@@ -181,7 +194,8 @@ class Races:
             return
         # The last of ours to be decided is the one that did not fit any more, unless others came later.
         last = max(recent, key=lambda each: self._decided[each.uid].generation)
-        detail = f"{pod.full_name} of {pod.scheduler} was bound there, and {' and '.join(short)} is not enough for all"
+        bound = f"{wording.both(_some(came))} {'was' if len(came) == 1 else 'were'} bound there"
+        detail = f"{bound}, and {' and '.join(short)} is not enough for all"
         self._record(Kind.OVERCOMMITTED, last, pod.node, detail, again=self._took_back(last, pod.node))
 
     def _short(self, pod: pods.Pod) -> list[str]:
@@ -244,6 +258,12 @@ def _total(there: Sequence[pods.Pod], name: str) -> int:
     if name == nodes.PODS:
         return len(there)
     return sum(amount for each in there for held, amount in each.held.amounts if held == name)
+
+
+def _some(came: Sequence[str]) -> list[str]:
+    """The first `NAMED_MAX`, and how many more there are."""
+    more = len(came) - NAMED_MAX
+    return [*came] if more <= 0 else [*came[:NAMED_MAX], f"{more} more"]
 
 
 def _holds(pod: pods.Pod, resource: str) -> bool:

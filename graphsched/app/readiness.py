@@ -6,25 +6,27 @@ or not yet; those that are not ready go back to where they stood in the queue, w
 speaks and which have no partners, are decided on.
 
 Rules are compiled and asked as pods come up. Ways are searched for after the decisions of the turn, for `SEARCH_S`, so
-that a long search takes nothing from those who do not need it. A network that changes all the time may undo what was
-searched before it is finished; a pod that has waited for `PATIENCE_S` is decided on in any case, and what it needs is
-found out in one go.
+that a long search takes nothing from those who do not need it. A network that changes all the time may undo a search
+before it is finished, not one that is: once a pod has waited for `PATIENCE_S` each turn takes one search to its end,
+and more while `HURRY_S` last. One that has waited for `WAIT_S_MAX`, as where more is asked for than can be kept, is
+decided on in any case: ways to partners that were not found are unknown, what rules require is found out in one go.
 """
 
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import Callable, Iterator
 
 from graphsched.app import backlog as backlogs, parking
 from graphsched.base.kit import clock as clocks
 from graphsched.base.values import keys
-from graphsched.decision import cycle
-from graphsched.graph import store as stores
+from graphsched.decision import context as contexts, cycle
+from graphsched.graph import routes, store as stores
 
 SEARCH_S = 0.005
+HURRY_S = 0.040
 PATIENCE_S = 2.0
+WAIT_S_MAX = 30.0
 WAITING_KEPT = 4096
 """So many pods are remembered to wait before it is looked which of them are still there."""
 
@@ -53,6 +55,24 @@ class Turn:
         return False
 
 
+class _Hurry:
+    """Whether searches have had enough of a turn: not before one that was begun in it has come to its end."""
+
+    def __init__(self, clock: clocks.Clock, searches: routes.Statistics) -> None:
+        self._clock = clock
+        self._due = clock.monotonic() + HURRY_S
+        self._searches = searches
+        self._before = searches.searches
+
+    def over(self) -> bool:
+        """For what is kept when it is cut off: whether the time is up."""
+        return self._clock.monotonic() >= self._due
+
+    def searched_enough(self) -> bool:
+        """For searches, which may not be: whether moreover it is the second one that asks."""
+        return self._searches.searches > self._before + 1 and self.over()
+
+
 class Readiness:
     """Sees to it that what decisions need is at hand."""
 
@@ -65,6 +85,8 @@ class Readiness:
         self._clock = clock
         self._since: dict[keys.VertexKey, float] = {}
         """Pod that waits → since when."""
+        self._hurry: _Hurry | None = None
+        """Of this turn, once a pod is out of patience."""
 
     @contextlib.contextmanager
     def turn(self, begun: float, end: float) -> Iterator[Turn]:
@@ -73,6 +95,7 @@ class Readiness:
         def ask(entry: parking.Entry) -> bool:
             return not self._decider.needs(self._store.view(), entry.pod) or self._ready(entry, begun, end)
 
+        self._hurry = None
         made = Turn(ask)
         try:
             yield made
@@ -84,24 +107,29 @@ class Readiness:
             self._since = {key: since for key, since in self._since.items() if key in self._backlog}
 
     def _ready(self, entry: parking.Entry, begun: float, end: float) -> bool:
-        """Whether all is known of the pod; one that is out of patience waits for no search."""
+        """Whether the pod is to be decided on: all is known of it, or it has waited for too long."""
         key = entry.pod.key
-        since = self._since.setdefault(key, begun)
-        patient = begun - since < PATIENCE_S
-        if not self._prepare(entry, due=end if patient else math.inf, search=not patient):
+        waited = begun - self._since.setdefault(key, begun)
+        if not self._known(entry, end, patient=waited < PATIENCE_S) and waited < WAIT_S_MAX:
             return False
         del self._since[key]
         return True
 
+    def _known(self, entry: parking.Entry, end: float, *, patient: bool) -> bool:
+        """Whether all is known of the pod, or can be found out now; while it is patient no search is begun for it."""
+        graph = self._store.view()
+        if patient:
+            return self._decider.prepare(graph, entry.pod, self._until(end), searched_enough=contexts.at_once)
+        # One for all pods of a turn.
+        hurry = self._hurry = self._hurry or _Hurry(self._clock, graph.routes.statistics)
+        return self._decider.prepare(graph, entry.pod, hurry.over, searched_enough=hurry.searched_enough)
+
     def _search(self, entries: list[parking.Entry]) -> None:
         """Search for what they need, the first of them first."""
-        due = self._clock.monotonic() + SEARCH_S
+        expired = self._until(self._clock.monotonic() + SEARCH_S)
         for entry in entries:
-            if not self._prepare(entry, due=due, search=True):
+            if not self._decider.prepare(self._store.view(), entry.pod, expired):
                 break
 
-    def _prepare(self, entry: parking.Entry, *, due: float, search: bool) -> bool:
-        def expired() -> bool:
-            return self._clock.monotonic() >= due
-
-        return self._decider.prepare(self._store.view(), entry.pod, expired, search=search)
+    def _until(self, due: float) -> Callable[[], bool]:
+        return lambda: self._clock.monotonic() >= due

@@ -138,20 +138,25 @@ class Decider:
         return there.devices.choose(graph.columns.rows[name], pod.spec.gpu)
 
     def prepare(
-        self, graph: view.View, pod: pods.Pod, expired: Callable[[], bool] = contexts.never, *, search: bool = True
+        self,
+        graph: view.View,
+        pod: pods.Pod,
+        expired: Callable[[], bool] = contexts.never,
+        *,
+        searched_enough: Callable[[], bool] | None = None,
     ) -> bool:
         """Find out what rules say of such a pod and search for the ways it asks for, until `expired`.
 
-        Without `search` the network is not searched.
+        Searches of the network ask `searched_enough` instead, where it is given.
 
         Returns:
             Whether `decide` has nothing left to find out.
         """
-        subject = self._subject(graph, pod)
+        subject, enough = self._subject(graph, pod), searched_enough or expired
         ruled = names.GRAPH_POLICY not in self.settings.disabled
-        if ruled and not compliance.prepare(graph, subject, expired, search=search):
+        if ruled and not compliance.prepare(graph, subject, expired, enough):
             return False
-        return preparing.prepare(graph, subject, self.settings, expired if search else contexts.at_once)
+        return preparing.prepare(graph, subject, self.settings, enough)
 
     def needs(self, graph: view.View, pod: pods.Pod) -> bool:
         """Whether there may be something to `prepare` for such a pod; costs next to nothing."""

@@ -28,7 +28,11 @@ SICK_BELOW = 0.2
 """Unless said otherwise: a link less healthy than this counts as many hops as its health goes into one, rounded up, so
 that another way is taken while one exists. 0 for no link."""
 BYTES_MAX = 64 << 20
-"""What is kept of vectors: some 200 goals at 10,000 nodes; the one asked for longest ago makes room."""
+"""What is kept of vectors; the one asked for longest ago makes room."""
+SEARCHES_MIN = 256
+"""So many are kept whatever they take, some 350 kB each at 10,000 nodes: four partners with pods at 64 places each. One
+decision asks for as many, and if each pushed out the one that is asked for next, they would never be at hand together.
+"""
 
 _Origin = tuple[int, bool]
 """Vertex number from which a search begins, and whether its goal is inside."""
@@ -101,6 +105,7 @@ class Routes:
         nodes: columns.Columns,
         *,
         bytes_max: int = BYTES_MAX,
+        searches_min: int = SEARCHES_MIN,
         sick_below: float = SICK_BELOW,
     ) -> None:
         self.statistics = Statistics()
@@ -108,6 +113,7 @@ class Routes:
         self._arcs = arcs.Arcs(topology, sick_below=sick_below)
         self._nodes = nodes
         self._bytes_max = bytes_max
+        self._searches_min = searches_min
         self._bytes = 0
         self._kept: collections.OrderedDict[tuple[Metric, _Origin], _Kept] = collections.OrderedDict()
         self._ailing: npt.NDArray[np.bool_] | None = None
@@ -272,7 +278,7 @@ class Routes:
         held.touch(moment)
         done = held.search.advance(expired)
         self._bytes += held.resized()
-        while self._bytes > self._bytes_max and len(self._kept) > 1:
+        while self._bytes > self._bytes_max and len(self._kept) > self._searches_min:
             self.statistics.evictions += 1
             self._drop(next(iter(self._kept)))
         return held.search if done else None

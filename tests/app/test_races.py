@@ -72,9 +72,31 @@ def test_pods_that_came_in_one_patch_are_one_conflict_that_names_them_all() -> N
 
     (race,) = noted.newest(10)
     assert ["default-scheduler bound default/theirs"] == [change.what for change in race.by]
-    assert race.detail.startswith("default/theirs of default-scheduler was bound there")
+    both = "default/ours of graph-scheduler and default/theirs of default-scheduler"
+    assert race.detail == f"{both} were bound there, and cpu is not enough for all"
     assert 'graphsched_conflicts_total{kind="overcommitted"} 1.0' in meters.render().decode()
     more = builders.make_pod("more").cpu("3").node("n1").build()
     store.apply(delta.Patch().set_vertex(more))
     noted.pod(None, more)
-    assert 2 == len(noted.newest(10)), "another patch is another conflict"
+    newest, *_ = noted.newest(10)
+    assert newest.detail.startswith("default/more of default-scheduler was bound there"), "another conflict"
+    assert 2 == len(noted.newest(10))
+
+
+def test_a_record_of_very_many_pods_names_some_and_says_how_many_more() -> None:
+    """What is kept has a bound."""
+    store = stores.Store()
+    meters = metrics.Metrics(profile="p", version="0")
+    noted = races.Races(store, meters, scheduler="graph-scheduler", clock=Hand())
+    store.apply(delta.Patch().set_vertex(NODE.build()))
+    noted.decided(trace.Decision(OURS.key, OURS.uid, store.generation, "n1"))
+    theirs = [builders.make_pod(f"p{number}").cpu("1").node("n1").build() for number in range(races.NAMED_MAX + 2)]
+    patch = delta.Patch().set_vertex(OURS)
+    for each in theirs:
+        patch.set_vertex(each)
+    store.apply(patch)
+    for each in (OURS, *theirs):
+        noted.pod(None, each)
+
+    (race,) = noted.newest(10)
+    assert f"p{races.NAMED_MAX - 2} of default-scheduler and 3 more were bound there" in race.detail

@@ -7,7 +7,7 @@ import pytest
 from graphsched.app import backlog as backlogs, parking, readiness
 from graphsched.base.values import keys, labels, pods, policies, relations
 from graphsched.decision import cycle
-from graphsched.graph import delta, store as stores, view
+from graphsched.graph import delta, distances, routes, store as stores, view
 from tests import builders
 from tests.app import live
 from tests.fakes import virtual
@@ -123,7 +123,7 @@ def test_a_pod_waits_for_the_ways_to_its_partners_and_others_go_on() -> None:
 
 
 def test_a_network_that_never_rests_keeps_no_pod_waiting_for_ever() -> None:
-    """A search that each change undoes is done in one go after a while."""
+    """A search that each change undoes is brought to its end after a while."""
     it = Turns()
     it.backlog.add(pod("first", app="near"), 0.0)
     began, found = it.clock.now, list[str]()
@@ -135,6 +135,60 @@ def test_a_network_that_never_rests_keeps_no_pod_waiting_for_ever() -> None:
 
     assert ["first"] == found
     assert readiness.PATIENCE_S <= it.clock.now - began <= 1.5 * readiness.PATIENCE_S
+
+
+def peered(turns: Turns, name: str, places: range) -> None:
+    """A pod waits that must be near a partner, which has pods at these places."""
+    patch = delta.Patch()
+    for number in places:
+        patch.set_vertex(builders.make_pod(f"{name}-db-{number}").label("app", name).node(f"n{number:02}").build())
+    turns.store.apply(patch)
+    near = labels.selector([labels.Requirement("app", labels.Operator.IN, (name,))])
+    peer = pods.Peer("default", selector=near, latency_ms_max=100.0)
+    spec = pods.Spec(graph=pods.GraphDemand(peers=(peer,)))
+    turns.backlog.add(pods.Pod(keys.pod_key("default", name), uid=name, spec=spec), 0.0)
+
+
+def test_however_much_pods_ask_for_no_turn_does_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their patience is over, the network never rests, and still nobody else waits for more than a few searches."""
+    finished, advance = list[distances.Search](), distances.Search.advance
+
+    def watched(search: distances.Search, expired: distances.Expired = distances.never) -> bool:
+        done = advance(search, expired)
+        if done and not any(each is search for each in finished):
+            finished.append(search)
+        return done
+
+    monkeypatch.setattr(distances.Search, "advance", watched)
+    it, wanting = Turns(ruled=False), [f"p{number}" for number in range(6)]
+    for number, name in enumerate(wanting):
+        peered(it, name, range(8 * number, 8 * number + 8))
+    most, found = 0, list[str]()
+    for step in range(1000):
+        it.link(NODES - 2, 1.0 + step % 2)
+        before, began = len(finished), it.clock.now
+        found += it.turn()
+        most = max(most, len(finished) - before)
+        assert it.clock.now - began < 2 * (readiness.HURRY_S + readiness.SEARCH_S)
+
+    assert set(wanting) == set(found)
+    assert len(finished) == 6 * 8
+    assert most <= 2
+
+
+def test_a_pod_that_asks_for_more_than_can_be_kept_is_decided_on_with_what_is_known() -> None:
+    """Or it would wait for ever, and take of each turn what others could have."""
+    it = Turns(ruled=False)
+    it.store.routes = routes.Routes(it.store.topology, it.store.columns, bytes_max=1, searches_min=5)
+    peered(it, "first", range(20))
+    began = it.clock.now
+    while not (found := it.turn()):
+        it.clock.now += 0.5
+        assert it.clock.now - began < 2 * readiness.WAIT_S_MAX
+
+    assert ["first"] == found
+    assert it.clock.now - began >= readiness.WAIT_S_MAX
+    assert it.store.routes.statistics.evictions > 0
 
 
 def test_one_in_penalty_that_was_taken_in_vain_goes_back_into_it() -> None:
@@ -156,7 +210,7 @@ async def test_the_loop_goes_on_turning_until_all_is_at_hand(monkeypatch: pytest
     """Nothing else happens meanwhile that would wake it."""
     left = iter(range(20))
 
-    def prepare(_: cycle.Decider, __: view.View, pod: pods.Pod, *___: object, search: bool = True) -> bool:
+    def prepare(_: cycle.Decider, __: view.View, pod: pods.Pod, *_args: object, **_named: object) -> bool:
         return pod.name != "slow" or next(left, None) is None
 
     monkeypatch.setattr(cycle.Decider, "prepare", prepare)

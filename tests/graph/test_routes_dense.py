@@ -85,7 +85,7 @@ def test_a_search_that_is_interrupted_goes_on_where_it_was() -> None:
 def test_vectors_asked_for_longest_ago_make_room() -> None:
     """What is kept has a bound, and what was dropped is searched again."""
     network = networks.Network(2)
-    small = routes.Routes(network.store.topology, network.store.columns, bytes_max=1)
+    small = routes.Routes(network.store.topology, network.store.columns, bytes_max=1, searches_min=1)
     vertices = sorted(network.store.topology.vertices())
     for _ in range(2):
         for source in vertices:

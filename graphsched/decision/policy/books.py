@@ -135,11 +135,15 @@ class Book:
         return True
 
     def prepare(
-        self, graph: view.View, subject: check.Subject, expired: distances.Expired, *, search: bool = True
+        self,
+        graph: view.View,
+        subject: check.Subject,
+        expired: distances.Expired,
+        searched_enough: distances.Expired | None = None,
     ) -> bool:
         """Do the work that `ruling` would cost for such a pod, until `expired`; whether all of it is done.
 
-        Without `search` everything but searches for ways.
+        Searches for ways ask `searched_enough` instead, where it is given.
         """
         if not self.refresh(graph, expired):
             return False
@@ -152,7 +156,7 @@ class Book:
             path = column.rule.path
             if answer == answers.NO or path is None:
                 continue
-            if not self._requirements.prepare(graph, path, self._stamp, expired if search else contexts.at_once):
+            if not self._requirements.prepare(graph, path, self._stamp, searched_enough or expired):
                 return False
         return True
 

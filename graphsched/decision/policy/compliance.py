@@ -41,9 +41,11 @@ def ruling(graph: view.View, subject: check.Subject) -> rulings.Ruling:
     return books.of(graph).ruling(graph, subject) if len(graph.rules) else rulings.NOTHING
 
 
-def prepare(graph: view.View, subject: check.Subject, expired: distances.Expired, *, search: bool) -> bool:
-    """Find that out until `expired`, searching for ways or not; whether it is known. What was done is kept."""
-    return not len(graph.rules) or books.of(graph).prepare(graph, subject, expired, search=search)
+def prepare(
+    graph: view.View, subject: check.Subject, expired: distances.Expired, searched_enough: distances.Expired
+) -> bool:
+    """Find that out until `expired`, or `searched_enough`; whether it is known. What was done is kept."""
+    return not len(graph.rules) or books.of(graph).prepare(graph, subject, expired, searched_enough)
 
 
 def weights(graph: view.View, subject: check.Subject) -> trace.Scores | None:

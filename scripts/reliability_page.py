@@ -42,6 +42,17 @@ ended or killed with bindings under way and started again (**R**). A letter says
 that phase and all of the above holds afterwards; a number stands for a reason why it cannot occur.
 
 """
+_LEGEND = """
+`others` stands for namespaces, priority classes, services, replication controllers, replica sets and stateful sets:
+the seed draws one. `lease` is any call for the lease of the leader election: read, taken or renewed; in all other
+columns the scheduler runs without an election.
+
+`customs` stands for NetworkLink and Volcano's HyperNode in turns, played with both installed: the graph's places, links
+and containment are what a fresh list of them says. In the last four columns the scheduler follows GraphPolicies, one of
+which denies a node to all pods: no pod is ever seen there, and the policy's status comes to speak of its present state.
+In each phase these objects come to say something else. Lists of policies and discovery of API groups are the
+scheduler's own and kopf's, in turns.
+"""
 _BETWEEN = """
 ## Between decision and binding
 
@@ -77,9 +88,7 @@ def _grid() -> Iterator[str]:
     yield "\n"
     for number, reason in enumerate(reasons, 1):
         yield f"{number}. It cannot occur: {reason}.\n"
-    yield "\n`others` stands for namespaces, priority classes, services, replication controllers, replica sets and "
-    yield "stateful sets:\nthe seed draws one. `lease` is any call for the lease of the leader election: read, taken "
-    yield "or renewed; in all other\ncolumns the scheduler runs without an election.\n"
+    yield _LEGEND
 
 
 def _deeds() -> Iterator[str]:

@@ -12,8 +12,9 @@ from typing import Any
 
 from graphsched.base.values import keys
 from graphsched.sources import resources
-from tests.faults import calls, witness as witnesses, worlds
+from tests.faults import calls, customs, witness as witnesses, worlds
 
+WITHIN_S = 20.0
 _FINISHED = ("Succeeded", "Failed")
 
 
@@ -32,6 +33,27 @@ def require_bound_once(world: worlds.World) -> None:
     assert max(worked.values(), default=0) <= 1, f"{world.name}: bound twice: {worked.most_common(1)}"
 
 
+def require_rules_kept(world: worlds.World) -> None:
+    """No pod was ever seen on the node that the policy denies."""
+    denied = customs.denied(world.name)
+    for pod in world.seen.values():
+        nodes = world.shared.witness.nodes[pod["metadata"]["uid"]]
+        assert denied not in nodes, f"{world.name}: {pod['metadata']['name']} was on {denied}, against the rule"
+
+
+async def require_told(world: worlds.World, *, within_s: float = WITHIN_S) -> None:
+    """The status of the policy comes to speak of its present state, and says that all of it is in force."""
+    end = asyncio.get_running_loop().time() + within_s
+    while True:
+        policy = await world.shared.client.get(world.path(calls.POLICIES, world.name))
+        status = policy.get("status", {})
+        if status.get("observedGeneration") == policy["metadata"]["generation"]:
+            break
+        assert asyncio.get_running_loop().time() < end, f"{world.name}: the status of the policy is old: {status}"
+        await asyncio.sleep(0.1)
+    assert {"rules": 1, "broken": 0} == status["counts"]
+
+
 async def require_room(world: worlds.World) -> None:
     """No node holds more than it has."""
     nodes, _ = await world.shared.client.list(worlds.NODES, labelSelector=f"{witnesses.LABEL}={world.name}")
@@ -48,7 +70,7 @@ async def require_room(world: worlds.World) -> None:
 
 
 async def require_true_graph(
-    world: worlds.World, kinds: Collection[str] = frozenset(), *, within_s: float = 20.0
+    world: worlds.World, kinds: Collection[str] = frozenset(), *, within_s: float = WITHIN_S
 ) -> None:
     """The scheduler comes to rest, and then its graph is what a fresh list of these kinds (none named: of all) shows;
     its own audit finds nothing.
@@ -73,7 +95,8 @@ def require_bounded(world: worlds.World) -> None:
 
 
 async def _differences(world: worlds.World, kinds: Collection[str]) -> list[str]:
-    vertices, _ = world.program.wired.parts.store.content()
+    store = world.program.wired.parts.store
+    vertices, _ = store.content()
     looked_at = [resource for resource in resources.ALL if not kinds or resource.name in kinds]
     wanted: dict[Any, Any] = {}
     for resource in looked_at:
@@ -85,10 +108,13 @@ async def _differences(world: worlds.World, kinds: Collection[str]) -> list[str]
         for item in items:
             body = resource.decode(json.dumps(item).encode())
             wanted[resource.key(body.metadata)] = convert(body)
+    beside = await customs.due(world.shared.client, world.name, world.beside)
+    wanted |= {key: value for key, value in beside.items() if isinstance(key, str)}
+    wrong = customs.wrong_edges(store, beside) if world.beside is customs.Beside.NETWORK else []
     missing = [f"{key} is missing" for key in wanted.keys() - vertices.keys()]
     extra = [f"{key} is left over" for key in vertices.keys() - wanted.keys() if not kinds or _kind(key) in kinds]
     changed = [f"{key} is not as listed" for key in wanted.keys() & vertices.keys() if wanted[key] != vertices[key]]
-    return [*missing, *extra, *changed]
+    return [*missing, *extra, *changed, *wrong]
 
 
 def _kind(key: keys.VertexKey) -> str:

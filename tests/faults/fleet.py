@@ -14,8 +14,8 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequen
 
 import aiohttp
 
-from tests.controlplane import api, cluster as clusters
-from tests.faults import meanwhile, table, voyage, witness as witnesses, worlds
+from tests.controlplane import api, cluster as clusters, crds
+from tests.faults import calls, customs, meanwhile, table, voyage, witness as witnesses, worlds
 
 Answer = typing.TypeVar("Answer")
 
@@ -97,8 +97,8 @@ def on(cluster: clusters.Cluster, body: Callable[[worlds.Shared], Coroutine[obje
 def run(
     cluster: clusters.Cluster, wanted: Sequence[tuple[table.Fault, str, int]], at_once: int = AT_ONCE
 ) -> list[Result]:
-    """`play`, on an event loop of its own."""
-    with asyncio.Runner() as runner:
+    """`play`, on an event loop of its own, with the custom resources of the table installed."""
+    with crds.installed(cluster, *customs.DEFINITIONS), asyncio.Runner() as runner:
         return runner.run(play(cluster, wanted, at_once))
 
 
@@ -117,8 +117,9 @@ async def _play(shared: worlds.Shared, fault: table.Fault, call: str, seed: int)
 
 
 def _slow_first(each: tuple[table.Fault, str, int]) -> bool:
+    """Each time it waits for ten seconds or more until it gives a call up."""
     fault, call, _ = each
-    return not (fault.name == "silent" and call in {"status", "event"})
+    return not (fault.name == "silent" and call in {calls.STATUS, calls.EVENT, calls.POLICY_STATUS})
 
 
 def shown(results: Iterable[Result]) -> str:

@@ -225,6 +225,10 @@ class Proxy:
         """The calls of that name so far."""
         return [done for done in self.record if done.call.name == call]
 
+    def opened(self, resource: str) -> bool:
+        """Whether a watch of it is open, whatever befalls it."""
+        return bool(self._streams[resource])
+
     def watched(self, resource: str) -> bool:
         """Whether a watch of it is open and well."""
         return any(not stream.ailments - {Ailment.DEAF} for stream in self._streams[resource])
@@ -242,7 +246,7 @@ class Proxy:
     # ---------------------------------------------------------------------------- requests
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
-        call = calls.of(request.method, request.path, request.query)
+        call = calls.of(request.method, request.path, request.query, request.headers.get("User-Agent", ""))
         body = await request.read()
         done = Done(call, time.monotonic())
         if call.name == calls.BIND:

@@ -199,11 +199,16 @@ DEEDS = (
 """What happens between a decision and its binding, or to the machine."""
 BY_NAME = {fault.name: fault for fault in (*FAULTS, *DEEDS)}
 
-LISTS = ("list nodes", "list pods", "list others")
-WATCHES = ("watch nodes", "watch pods", "watch others")
+OF_NETWORK = ("list customs", "watch customs")
+"""Columns of custom resources that describe the network."""
+OF_POLICIES = ("list policies", "watch policies", calls.POLICY_STATUS, calls.DISCOVERY)
+"""Columns of a scheduler that follows policies."""
+MAIN = ("list nodes", "list pods", "list others", "watch nodes", "watch pods", "watch others")
+LISTS = tuple(call for call in (*MAIN, *OF_NETWORK, *OF_POLICIES) if call.startswith("list "))
+WATCHES = tuple(call for call in (*MAIN, *OF_NETWORK, *OF_POLICIES) if call.startswith("watch "))
 WRITES = (calls.BIND, calls.STATUS, calls.EVENT)
-CALLS = (*LISTS, *WATCHES, calls.GET, *WRITES, calls.LEASE)
-"""The columns; `others` is one of `calls.OTHERS`, drawn by the seed."""
+CALLS = (*MAIN, calls.GET, *WRITES, calls.LEASE, *OF_NETWORK, *OF_POLICIES)
+"""The columns; `others` is one of `calls.OTHERS`, drawn by the seed, as `drawn` does the rest."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -275,6 +280,19 @@ def reason_against(fault: Fault, call: str, phase: Phase) -> str:
     if fault.status == 410 and call not in {*LISTS, *WATCHES}:
         return NO_VERSION
     return ""
+
+
+def drawn(call: str, seed: int) -> str:
+    """The call that is struck where a column stands for several: in turns, so that two seeds play both."""
+    custom, who = calls.CUSTOMS[seed % 2], ("", calls.BY_KOPF)[seed % 2]
+    turns = {
+        "list customs": f"list {custom}",
+        "watch customs": f"watch {custom}",
+        "list policies": f"list {calls.POLICIES}{who}",
+        "watch policies": f"watch {calls.POLICIES}",
+        calls.DISCOVERY: f"{calls.DISCOVERY}{who}",
+    }
+    return turns.get(call, call)
 
 
 def voyages() -> list[tuple[Fault, str]]:

@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from graphsched.app import operator
 from scripts import reliability_page
 from tests.faults import calls, table
 
@@ -66,6 +67,36 @@ def test_the_page_has_no_empty_cell() -> None:
 def test_calls_are_told_apart(method: str, path: str, query: dict[str, str], name: str) -> None:
     """By what they are for."""
     assert name == calls.of(method, path, query).name
+
+
+KOPF = operator.USER_AGENT
+LIST = "/apis/graphsched.io/v1alpha1/graphpolicies"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "query", "agent", "name"),
+    [
+        ("GET", LIST, {}, "graphsched/1", "list graphpolicies"),
+        ("GET", LIST, {}, KOPF, "list graphpolicies by kopf"),
+        ("GET", LIST, {"watch": "true"}, KOPF, "watch graphpolicies"),
+        ("PATCH", f"{LIST}/one/status", {}, "", calls.POLICY_STATUS),
+        ("GET", "/apis", {}, KOPF, "discovery by kopf"),
+        ("GET", "/api/v1", {}, KOPF, "discovery by kopf"),
+        ("GET", "/apis/graphsched.io/v1alpha1", {}, "graphsched/1", calls.DISCOVERY),
+        ("GET", "/apis/topology.volcano.sh/v1alpha1/hypernodes", {"watch": "true"}, "", "watch hypernodes"),
+    ],
+)
+def test_what_kopf_asks_is_told_from_what_the_scheduler_asks(
+    method: str, path: str, query: dict[str, str], agent: str, name: str
+) -> None:
+    """By the user agent, as in the logs of the API server."""
+    assert name == calls.of(method, path, query, agent).name
+
+
+def test_two_seeds_play_all_that_a_column_stands_for() -> None:
+    """Each custom resource; the scheduler's own calls and those of kopf."""
+    for column in ("list customs", "watch customs", "list policies", calls.DISCOVERY):
+        assert 2 == len({table.drawn(column, seed) for seed in range(2)})
 
 
 def test_a_call_that_nobody_knows_is_an_error() -> None:

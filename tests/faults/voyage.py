@@ -10,12 +10,13 @@ import random
 
 from graphsched.base.kube import client as clients
 from tests.fakes import faults
-from tests.faults import calls, checkers, proxy as proxies, table, witness as witnesses, worlds
+from tests.faults import calls, checkers, customs, proxy as proxies, table, witness as witnesses, worlds
 
 PATIENT = clients.Patience(request_s=10.0)
 UNANSWERED = clients.Patience(request_s=3.0, page_s=3.0)
+UNHEARD = clients.Patience(request_s=3.0, page_s=3.0, stall_s=3.0)
+"""kopf knows a watch that is not let in by its silence alone."""
 STALLED = clients.Patience(request_s=10.0, stall_s=3.0)
-"""The next two are for faults that are noticed by their silence alone."""
 QUIET = frozenset({"stalled", "deaf"})
 LATE_S = 0.8
 STRIKES_MAX = 3
@@ -29,20 +30,37 @@ class Voyage:
         self.fault = fault
         self.clock = worlds.ShiftedClock()
         self.rng = random.Random(f"{fault.name} {call} {seed}")
-        self._other = "others" in call
         others = [each for each in calls.OTHERS if fault.name != "missed" or each != "namespaces"]
-        self.call = call.replace("others", self.rng.choice(others))
-        self.resource = self.call.rpartition(" ")[2]
-        patience = UNANSWERED if fault.kind is faults.Kind.HANG else STALLED if fault.name in QUIET else PATIENT
+        other = self.rng.choice(others)
+        self.call = table.drawn(call, seed).replace("others", other)
+        self.resource = self.call.removesuffix(calls.BY_KOPF).rpartition(" ")[2]
+        beside = customs.Beside.NOTHING
+        if call in table.OF_NETWORK:
+            beside = customs.Beside.NETWORK
+        elif call in table.OF_POLICIES:
+            beside = customs.Beside.POLICIES
+        # What other kinds there are can only have changed by the fault, so all are compared at the end alone.
+        self._wide = "others" in call or beside is not customs.Beside.NOTHING
+        patience = PATIENT
+        if fault.kind is faults.Kind.HANG:
+            patience = UNHEARD if beside is customs.Beside.POLICIES else UNANSWERED
+        elif fault.name in QUIET:
+            patience = STALLED
         name = f"{fault.name}-{call}-{seed}".replace(" ", "-")
         self.world = worlds.World(
-            shared, name, rng=self.rng, patience=patience, clock=self.clock, electing=self.call == calls.LEASE
+            shared,
+            name,
+            rng=self.rng,
+            patience=patience,
+            clock=self.clock,
+            electing=self.call == calls.LEASE,
+            beside=beside,
         )
 
     async def play(self) -> None:
         """All phases. Raises `AssertionError`."""
         async with self.world:
-            if self._other and self.resource != "namespaces":
+            if self.resource in calls.OTHERS and self.resource != "namespaces":
                 await self.world.create(self.resource, self.world.name)
             monitor = asyncio.create_task(self._monitor())
             try:
@@ -114,6 +132,7 @@ class Voyage:
             )
         elif fault.ailment is not None and fault.name != "missed":
             proxy.afflict(self.resource, fault.ailment)
+        await self.world.restate()
 
     async def _provoke(self) -> None:
         """Make a scheduler at rest make the call."""
@@ -123,14 +142,20 @@ class Voyage:
             self.world.proxy.afflict(self.resource, proxies.Ailment.EXPIRE)
         elif self.call.startswith("watch "):
             self.world.proxy.afflict(self.resource, proxies.Ailment.BREAK)
+        elif self.call == calls.DISCOVERY + calls.BY_KOPF:
+            # It looks around when it begins, and it begins anew when something ended it.
+            self.world.proxy.strike(f"watch {calls.POLICIES}", faults.Kind.REFUSE, status=400, times=1)
+            self.world.proxy.afflict(calls.POLICIES, proxies.Ailment.BREAK)
 
     async def _befall(self, phase: table.Phase) -> None:
         """What an ailment of a watch needs beside: something that the watch would tell."""
         world = self.world
         if self.fault.ailment is None:
             return
+        # What changes after a list is told by the watch; kopf lists for itself, later than the scheduler does.
+        followed = world.proxy.opened if self.resource == calls.POLICIES else world.proxy.heard.__contains__
         await world.proxy.until(
-            lambda: self.resource in world.proxy.heard, what=f"{world.name}: {phase}: {self.resource} is followed"
+            lambda: followed(self.resource), what=f"{world.name}: {phase}: {self.resource} is followed"
         )
         if self.fault.name == "missed":
             await self._miss(phase)
@@ -173,9 +198,20 @@ class Voyage:
             "those that fit nowhere are told so",
             lambda pods: all(name in pods and checkers.waits(pods[name]) for name in world.giants),
         )
-        # What other kinds there are can only have changed by the fault, so all are compared at the end.
+        if world.beside is customs.Beside.POLICIES:
+            await world.proxy.until(
+                lambda: world.proxy.watched(calls.POLICIES),
+                what=f"{world.name}: {phase}: kopf follows",
+                # Each time that it ends and is begun anew takes seven seconds, five of which are kopf's own.
+                within_s=worlds.SETTLED_S,
+            )
+            await checkers.require_told(world)
+            checkers.require_rules_kept(world)
         last = phase is table.Phase.RESTART
-        await checkers.require_true_graph(world, frozenset() if last or self._other else frozenset(calls.MAIN))
+        kinds = frozenset[str]() if last or self._wide else frozenset(calls.MAIN)
+        # What is restated waits for a watch that is refused up to three times, after ten seconds each in the end.
+        within_s = worlds.SETTLED_S if world.beside is customs.Beside.NETWORK else checkers.WITHIN_S
+        await checkers.require_true_graph(world, kinds, within_s=within_s)
         world.proxy.lift()
         checkers.require_all_bound(world)
         checkers.require_bound_once(world)
@@ -200,7 +236,7 @@ class Voyage:
             waived = {each.resource.name for each in sources if each.progress.state.waived}
             # Some kinds can be done without, and only where it is the right that is missing.
             assert not waived or (self.fault.status, {self.resource}) == (403, waived), f"{self.world.name}: {waived}"
-            missing = {*calls.MAIN, *calls.OTHERS} - self.world.proxy.listed - waived
+            missing = {*calls.MAIN, *calls.OTHERS, *self.world.beside.value} - self.world.proxy.listed - waived
             ready = self.world.program.ready
             assert not (ready and missing), f"{self.world.name}: ready without a list of {missing}"
             live = self.world.program.wired.sights.health().report("livez")

@@ -22,12 +22,14 @@ from graphsched.app import election, run, settings as configuration, wiring
 from graphsched.base.kit import clock as clocks
 from graphsched.base.kube import client as clients, credentials
 from tests.controlplane import api, cluster as clusters, objects
-from tests.faults import proxy as proxies, witness as witnesses
+from tests.faults import calls, customs, proxy as proxies, witness as witnesses
 
 NODES = "/api/v1/nodes"
 NODE_MILLI, NODES_COUNT, POD_MILLI = 4000, 3, 500
 CONNECTIONS = 40
 SETTLED_S = 60.0
+LOOK_S = 2.0
+"""How often policies are listed; the scheduler's own 30 s would be most of a voyage."""
 
 _TEMPLATE = {
     "metadata": {"labels": {"app": "other"}},
@@ -43,6 +45,7 @@ _COLLECTIONS = {
     "replicationcontrollers": "/api/v1/namespaces/{0}/replicationcontrollers",
     "replicasets": "/apis/apps/v1/namespaces/{0}/replicasets",
     "statefulsets": "/apis/apps/v1/namespaces/{0}/statefulsets",
+    **{resource: customs.path(resource) for resource in (*calls.CUSTOMS, calls.POLICIES)},
 }
 _BODIES: dict[str, dict[str, Any]] = {
     "namespaces": {},
@@ -96,7 +99,7 @@ class Program:
     def idle(self) -> bool:
         """Whether nothing is under way."""
         parts = self.wired.parts
-        return not (len(parts.dispatcher) or len(parts.promises) or len(parts.inbox))
+        return self.wired.surveyor.settled and not (len(parts.dispatcher) or len(parts.promises) or len(parts.inbox))
 
 
 class World:
@@ -106,6 +109,7 @@ class World:
         proxy: What the scheduler sees the API server through.
         program: The scheduler that runs.
         giants: Names of the pods that fit nowhere.
+        beside: What the scheduler follows beside what every scheduler does.
         token_file: Where the scheduler reads its token, or None.
     """
 
@@ -118,9 +122,11 @@ class World:
         patience: clients.Patience = clients.Patience(),  # noqa: B008  frozen
         clock: clocks.Clock = clocks.RealClock(),  # noqa: B008  without state
         electing: bool = False,
+        beside: customs.Beside = customs.Beside.NOTHING,
     ) -> None:
         """Prepare. `electing` is whether the scheduler takes part in an election, as one replica of several."""
         self.name = name
+        self.beside = beside
         self.shared = shared
         self.rng = rng
         self.giants: set[str] = set()
@@ -138,9 +144,9 @@ class World:
             leader_election=election.LeaderElectionSettings(
                 enabled=electing, namespace=name, lease_seconds=12, renew_seconds=9.0, retry_seconds=1.0
             ),
-            # The table has no columns for custom resources, and what it does not know it takes for a mistake.
-            topology=configuration.TopologySettings(crds="none"),
-            policies=configuration.PolicySettings(enabled="never"),
+            topology=configuration.TopologySettings(crds="auto" if beside is customs.Beside.NETWORK else "none"),
+            # No pod may ever be bound without the rules, whatever goes wrong with reading them.
+            policies=configuration.PolicySettings(enabled="always" if beside is customs.Beside.POLICIES else "never"),
         )
         self._serial = 0
         self._stopping = asyncio.Event()
@@ -155,6 +161,8 @@ class World:
         await self.create("namespaces", self.name)
         for number in range(NODES_COUNT):
             await self.node(f"n{number}")
+        for resource in self.beside.value:
+            await self.create(resource, self.name)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -174,7 +182,8 @@ class World:
     async def create(self, resource: str, name: str) -> None:
         """Make one of the further objects."""
         metadata = {"name": name, "labels": {witnesses.LABEL: self.name}}
-        await self.shared.client.create(self.path(resource), {"metadata": metadata, **_BODIES[resource]})
+        body = customs.body(resource, self.name) if resource in self.beside.value else _BODIES[resource]
+        await self.shared.client.create(self.path(resource), {"metadata": metadata, **body})
 
     async def node(self, name: str, **changes: Any) -> str:
         """Make a node."""
@@ -218,6 +227,12 @@ class World:
         change = {"metadata": {"annotations": {"touched": str(self._serial)}}}
         await self.shared.client.patch(self.path(resource, name), change)
 
+    async def restate(self) -> None:
+        """Have its custom resources say something else; the status of a policy has to be written anew then."""
+        self._serial += 1
+        for resource in self.beside.value:
+            await self.shared.client.patch(self.path(resource, self.name), customs.change(resource, self._serial))
+
     @property
     def seen(self) -> dict[str, witnesses.Object]:
         """Its pods as the API server has them: name → pod."""
@@ -243,6 +258,8 @@ class World:
         client = clients.Client(keeper, connections_max=CONNECTIONS, patience=self._patience)
         await client.__aenter__()
         wired = wiring.build(self._settings, client, clock=self._clock, rng=random.Random(self.rng.random()))
+        if wired.policing is not None:
+            wired.policing.look_s = LOOK_S
         task = asyncio.create_task(run.serve(wired, self._settings, self._stopping), name=f"scheduler {self.name}")
         self._program = Program(wired, client, task)
 

@@ -147,15 +147,12 @@ class Policing:
         try:
             await self._client.get(f"/apis/{kube_policies.API_VERSION}")
             manifests, version = await self._listed()
-        except errors.ForbiddenError as error:
-            if self.feed.known:
-                # A right may be gone for a moment, as in an upgrade; to drop a denial then would be to bind wrongly.
-                self._say(f"GraphPolicies may not be read any more, and the rules that they had stay in force: {error}")
-                return True
-            return await self._none(f"rules of GraphPolicies are not followed, as the right is missing: {error}")
         except errors.ClusterError as error:
             if error.absent:
                 return await self._none("")
+            if error.status == outlet.FORBIDDEN:
+                return await self._forbidden(error)
+            # With credentials that are not valid any more, too, nothing is known of what there is.
             self._say(f"GraphPolicies could not be listed: {error}")
             return False
         self._said = ""
@@ -171,6 +168,14 @@ class Policing:
             manifests += [_decoded(raw) for raw in page.items or ()]
             version = page.metadata.resource_version
         return manifests, version
+
+    async def _forbidden(self, error: errors.ClusterError) -> bool:
+        """The right to read them is missing."""
+        if self.feed.known:
+            # It may be gone for a moment, as in an upgrade; to drop a denial then would be to bind wrongly.
+            self._say(f"GraphPolicies may not be read any more, and the rules that they had stay in force: {error}")
+            return True
+        return await self._none(f"rules of GraphPolicies are not followed, as the right is missing: {error}")
 
     async def _none(self, why: str) -> bool:
         """There are no policies, or none that may be read; whether that is to be taken for granted."""

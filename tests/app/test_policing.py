@@ -15,6 +15,7 @@ from tests.fakes import virtual
 GONE = errors.NotFoundError("GET /apis/graphsched.io/v1alpha1: 404 the server could not find it", status=404)
 NO_GROUP = errors.ClusterError("GET /apis/graphsched.io/v1alpha1: 404 404 page not found", status=404)
 FORBIDDEN = errors.ForbiddenError("GET /apis/graphsched.io/v1alpha1: 403 no", status=403)
+UNAUTHORIZED = errors.ForbiddenError("GET /apis/graphsched.io/v1alpha1: 401 Unauthorized", status=401)
 AWAY = errors.ClusterError("GET /apis/graphsched.io/v1alpha1: 500 no", status=500)
 
 
@@ -56,7 +57,9 @@ def policies_of(client: object, inbox: inboxes.Inbox) -> policing.Policing:
 
 
 @pytest.mark.parametrize(
-    ("error", "known"), [(GONE, True), (NO_GROUP, True), (FORBIDDEN, True), (AWAY, False)], ids=str
+    ("error", "known"),
+    [(GONE, True), (NO_GROUP, True), (FORBIDDEN, True), (UNAUTHORIZED, False), (AWAY, False)],
+    ids=str,
 )
 @virtual.timed
 async def test_deciding_begins_once_it_is_known_that_there_are_no_policies(

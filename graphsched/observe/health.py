@@ -15,7 +15,7 @@ Probe = Callable[[], str]
 """Answers an empty text when all is well, otherwise what is wrong in one sentence."""
 
 
-class Check(msgspec.Struct, frozen=True, gc=False):
+class Check(msgspec.Struct, frozen=True):
     """One named probe.
 
     Attributes:

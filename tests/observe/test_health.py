@@ -1,5 +1,8 @@
 """Health checks: what the probes of a kubelet and a person read."""
 
+import gc
+import weakref
+
 from graphsched.observe import health
 
 
@@ -55,3 +58,22 @@ def test_a_check_may_tell_more_where_all_is_well() -> None:
     assert "[+]audit ok: 12 s ago, clean\nreadyz check passed\n" == asked.report("readyz").text(verbose=True)
     del probe[0]
     assert "[-]audit failed: broken\nreadyz check failed\n" == asked.report("readyz").text()
+
+
+class Asked:
+    """Is asked, and knows who asks."""
+
+    def __init__(self) -> None:
+        self.health = health.Health([health.Check("loop", self.probe)])
+
+    def probe(self) -> str:
+        """All is well."""
+        return ""
+
+
+def test_who_is_asked_is_let_go_with_the_program() -> None:
+    """A simulation lives through a thousand programs in one process."""
+    gone = weakref.ref(Asked())
+    gc.collect()
+
+    assert gone() is None

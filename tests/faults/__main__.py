@@ -16,11 +16,12 @@ def main() -> int:
     """Play; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__.partition("\n")[0])
     parser.add_argument("--seeds", type=int, default=20, help="how many seeds each voyage is played with")
+    parser.add_argument("--first", type=int, default=0, help="the first seed, to share the work among processes")
     parser.add_argument("--seed", type=int, help="this seed alone")
     parser.add_argument("--only", action="append", default=[], help="a voyage, e.g. 503/bind; may be repeated")
     parser.add_argument("--at-once", type=int, default=fleet.AT_ONCE, help="voyages at the same time")
     options = parser.parse_args()
-    seeds = range(options.seeds) if options.seed is None else (options.seed,)
+    seeds = range(options.first, options.first + options.seeds) if options.seed is None else (options.seed,)
     chosen = [each for each in table.voyages() if not options.only or f"{each[0].name}/{each[1]}" in options.only]
     if not chosen:
         parser.error(f"no such voyage; known: {', '.join(f'{fault.name}/{call}' for fault, call in table.voyages())}")

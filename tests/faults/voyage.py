@@ -14,9 +14,13 @@ from tests.faults import calls, checkers, customs, proxy as proxies, table, witn
 
 PATIENT = clients.Patience(request_s=10.0)
 UNANSWERED = clients.Patience(request_s=3.0, page_s=3.0)
-UNHEARD = clients.Patience(request_s=3.0, page_s=3.0, stall_s=3.0)
+UNHEARD = clients.Patience(request_s=3.0, page_s=3.0, stall_s=10.0)
 """kopf knows a watch that is not let in by its silence alone."""
 STALLED = clients.Patience(request_s=10.0, stall_s=3.0)
+STALLED_BESIDE = clients.Patience(request_s=10.0, stall_s=10.0)
+"""Where more than a dozen kinds are followed most say nothing for a minute, so each stall is one more failure in a row.
+The pause after it comes to 10 s, and a watch that is silent for two stalls is not to be trusted: with less than 10 s
+some watch would nearly always be."""
 QUIET = frozenset({"stalled", "deaf"})
 LATE_S = 0.8
 STRIKES_MAX = 3
@@ -45,7 +49,7 @@ class Voyage:
         if fault.kind is faults.Kind.HANG:
             patience = UNHEARD if beside is customs.Beside.POLICIES else UNANSWERED
         elif fault.name in QUIET:
-            patience = STALLED
+            patience = STALLED if beside is customs.Beside.NOTHING else STALLED_BESIDE
         name = f"{fault.name}-{call}-{seed}".replace(" ", "-")
         self.world = worlds.World(
             shared,

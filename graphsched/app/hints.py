@@ -112,15 +112,26 @@ def _unconditional(news: tidings.News) -> tidings.Event | None:
 def _node_resources_fit(news: tidings.News, pod: pods.Pod, room: Room | None) -> tidings.Event | None:
     spec = pod.spec
     return (
-        _first(news.added, tidings.Event.NODE_ADDED, lambda pair: fits_empty(spec, pair[1]))
+        _some_node(news, lambda node: fits_empty(spec, node), lambda before, after: _grew(spec, before, after))
+        or _after_departure(news, spec, room)
+        or _after_shrinking(news, spec)
+    )
+
+
+def _some_node(
+    news: tidings.News,
+    takes: Callable[[nodes.Node], bool],
+    better: Callable[[nodes.Node, nodes.Node], bool],
+) -> tidings.Event | None:
+    """Whether a node came that takes the pod if nothing runs there, or became one, or a taint went."""
+    return (
+        _first(news.added, tidings.Event.NODE_ADDED, lambda pair: takes(pair[1]))
         or _first(
             news.allocatable,
             tidings.Event.NODE_ALLOCATABLE,
-            lambda pair: fits_empty(spec, pair[1]) and pair[0] is not None and _grew(spec, pair[0], pair[1]),
+            lambda pair: takes(pair[1]) and pair[0] is not None and better(pair[0], pair[1]),
         )
         or _unconditional(news)
-        or _after_departure(news, spec, room)
-        or _after_shrinking(news, spec)
     )
 
 
@@ -157,17 +168,11 @@ def _grew(spec: pods.Spec, before: nodes.Node, after: nodes.Node) -> bool:
 def _budget(news: tidings.News, pod: pods.Pod, room: Room | None) -> tidings.Event | None:
     spec = pod.spec
     return (
-        _first(news.added, tidings.Event.NODE_ADDED, lambda pair: grants_empty(pod, pair[1]))
-        or _first(
-            news.allocatable,
-            tidings.Event.NODE_ALLOCATABLE,
-            lambda pair: (
-                grants_empty(pod, pair[1])
-                and pair[0] is not None
-                and (_grew(spec, pair[0], pair[1]) or _loosened(spec, pair[0].budget, pair[1].budget))
-            ),
+        _some_node(
+            news,
+            lambda node: grants_empty(pod, node),
+            lambda before, after: _grew(spec, before, after) or _loosened(spec, before.budget, after.budget),
         )
-        or _unconditional(news)
         or _granted_after_departure(news, pod, room)
         or _after_shrinking(news, spec)
         or _after_changing_hands(news.company)

@@ -111,7 +111,7 @@ class Races:
         self._changes: collections.deque[tuple[float, Change]] = collections.deque(maxlen=CHANGES_MAX)
         self._decided: collections.OrderedDict[str, _Decided] = collections.OrderedDict()
         self._races: collections.deque[Race] = collections.deque(maxlen=RACES_MAX)
-        self._came: dict[str, list[str]] = {}
+        self._came: dict[str, list[pods.Pod]] = {}
         """Node → who came there with the patch of this generation."""
         self._came_as_of = -1
 
@@ -139,7 +139,7 @@ class Races:
         if self._came_as_of != self._store.generation:
             self._came, self._came_as_of = {}, self._store.generation
         came = self._came.setdefault(after.node, [])
-        came.append(f"{after.full_name} of {after.scheduler}")
+        came.append(after)
         self._look_for_overcommit(after, came)
 
     def _note(self, node: str, what: str) -> None:
@@ -173,7 +173,7 @@ class Races:
 
     # ── inside ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _look_for_overcommit(self, pod: pods.Pod, came: Sequence[str]) -> None:
+    def _look_for_overcommit(self, pod: pods.Pod, came: Sequence[pods.Pod]) -> None:
         """See whether the node has enough for the pod that was just bound there, be it ours or not.
 
         It is the last of those that came there with one patch, as far as they were told.
@@ -260,10 +260,10 @@ def _total(there: Sequence[pods.Pod], name: str) -> int:
     return sum(amount for each in there for held, amount in each.held.amounts if held == name)
 
 
-def _some(came: Sequence[str]) -> list[str]:
-    """The first `NAMED_MAX`, and how many more there are."""
-    more = len(came) - NAMED_MAX
-    return [*came] if more <= 0 else [*came[:NAMED_MAX], f"{more} more"]
+def _some(came: Sequence[pods.Pod]) -> list[str]:
+    """The first `NAMED_MAX` with their schedulers, and how many more there are."""
+    named = [f"{each.full_name} of {each.scheduler}" for each in came[:NAMED_MAX]]
+    return named if len(came) <= NAMED_MAX else [*named, f"{len(came) - NAMED_MAX} more"]
 
 
 def _holds(pod: pods.Pod, resource: str) -> bool:

@@ -11,6 +11,7 @@ from graphsched.base.values import keys, labels, nodes, pods
 from graphsched.decision import cycle, names, profile
 from graphsched.decision.constraints import walk
 from graphsched.graph import delta, store
+from tests.app.test_way_hints import told
 from tests.builders import NodeBuilder, PodBuilder, make_node, make_pod
 
 Event = tidings.Event
@@ -132,23 +133,6 @@ changes = (
     | bound.map(lambda pod: delta.Patch(removed={pod.key}))
     | some_nodes.map(lambda node: delta.Patch(vertices={node.key: node}))
 )
-
-
-def told(graph: store.Store, patch: delta.Patch) -> tidings.News:
-    """What `intake` would tell of a patch, which is applied."""
-    news = tidings.News()
-    for key in patch.removed:
-        before = graph.vertex(key)
-        if isinstance(before, pods.Pod):
-            news.pod(before, None)
-    for key, after in patch.vertices.items():
-        before = graph.vertex(key)
-        if isinstance(after, pods.Pod):
-            news.pod(before if isinstance(before, pods.Pod) else None, after)
-        elif isinstance(after, nodes.Node):
-            news.node(before if isinstance(before, nodes.Node) else None, after)
-    assert isinstance(graph.apply(patch), delta.Applied)
-    return news
 
 
 @hypothesis.given(

@@ -10,10 +10,21 @@ import hypothesis
 import hypothesis.strategies as some
 import pytest
 
-from graphsched.base.values import keys, pods, policies
+from graphsched.base.values import pods, policies
 from graphsched.decision.policy import books, rulings
-from graphsched.graph import delta, store
-from tests.decision.test_policies import changes, given_pods, graph_of, node, pod, rule, ruling, selector, subject
+from graphsched.graph import store
+from tests.decision.test_policies import (
+    changes,
+    given_pods,
+    graph_of,
+    happen,
+    node,
+    pod,
+    rule,
+    ruling,
+    selector,
+    subject,
+)
 
 DENY, WEIGHT = policies.Action.DENY, policies.Action.WEIGHT
 
@@ -102,14 +113,7 @@ def test_a_ruling_that_is_shared_says_what_one_made_anew_for_the_pod_says(
     """However nodes and rules came, changed and went, and whoever asked before."""
     graph = store.Store()
     for name, made, stated in happened:
-        patch = delta.Patch(removed=set(graph.vertex_keys("rule/")))
-        if made is None:
-            patch.remove(keys.node_key(name))
-        else:
-            patch.set_vertex(node(name, **made))
-        for number, fields in enumerate(stated):
-            patch.set_vertex(rule(number, **fields))
-        graph.apply(patch)
+        happen(graph, name, made, stated)
         seen = graph.view()
         for each in given * 2:
             assert said(books.Book().ruling(seen, subject(each))) == said(ruling(seen, each))

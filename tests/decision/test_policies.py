@@ -339,6 +339,22 @@ def plain(every: list[policies.Rule], given: pods.Pod, on: nodes.Node) -> tuple[
     return denied, max(-100, min(100, sum(weights)))
 
 
+def happen(
+    graph: store.Store, name: str, made: dict[str, typing.Any] | None, stated: list[dict[str, typing.Any]]
+) -> list[policies.Rule]:
+    """One of `changes`: a node comes, changes or goes, and these rules take the place of all others."""
+    patch = delta.Patch(removed=set(graph.vertex_keys("rule/")))
+    if made is None:
+        patch.remove(keys.node_key(name))
+    else:
+        patch.set_vertex(node(name, **made))
+    every = [rule(number, **fields) for number, fields in enumerate(stated)]
+    for one in every:
+        patch.set_vertex(one)
+    graph.apply(patch)
+    return every
+
+
 @hypothesis.given(changes, given_pods)
 @hypothesis.settings(max_examples=60, deadline=None)
 def test_vectors_say_what_a_plain_loop_says(
@@ -347,15 +363,7 @@ def test_vectors_say_what_a_plain_loop_says(
     """However nodes and rules came, changed and went, each node is refused and weighed as a plain reading has it."""
     graph = store.Store()
     for name, made, stated in happened:
-        patch = delta.Patch(removed=set(graph.vertex_keys("rule/")))
-        if made is None:
-            patch.remove(keys.node_key(name))
-        else:
-            patch.set_vertex(node(name, **made))
-        every = [rule(number, **fields) for number, fields in enumerate(stated)]
-        for one in every:
-            patch.set_vertex(one)
-        graph.apply(patch)
+        every = happen(graph, name, made, stated)
         seen = graph.view()
         found, weights = refused(seen, given), weighed(seen, given)
         for there in seen.columns.rows:

@@ -18,8 +18,6 @@ from graphsched.graph import store as stores
 
 QUIET_S = 0.5
 """So long ago another scheduler's last binding must be: bursts of kube-scheduler were 0.1 to 0.4 s long in the soak."""
-NEARLY_FULL = 3
-"""A node that would keep less than so many times the headroom is nearly full."""
 
 
 class Neighbours:
@@ -61,7 +59,8 @@ class Neighbours:
             offered = int(columns.allocatable[name][row])
             requested = columns.pods if name == nodes.PODS else columns.requested.get(name)
             held = 0 if requested is None else int(requested[row])
-            if offered - held < NEARLY_FULL * sharing.kept(offered, self._headroom):
+            beside = offered - held - sharing.kept(offered, self._headroom)
+            if beside < sharing.nearly_full(offered, self._headroom):
                 return True
         return False
 

@@ -6,10 +6,13 @@ or not yet; those that are not ready go back to where they stood in the queue, w
 speaks and which have no partners, are decided on.
 
 Rules are compiled and asked as pods come up. Ways are searched for after the decisions of the turn, for `SEARCH_S`, so
-that a long search takes nothing from those who do not need it. A network that changes all the time may undo a search
-before it is finished, not one that is: once a pod has waited for `PATIENCE_S` each turn takes one search to its end,
-and more while `HURRY_S` last. One that has waited for `WAIT_S_MAX`, as where more is asked for than can be kept, is
-decided on in any case: ways to partners that were not found are unknown, what rules require is found out in one go.
+that a long search takes nothing from those who do not need it. Asking has `ASK_S` of the decisions' time, the first
+`REPAIR_S` of it also for searches, so that a way that is quickly repaired is at hand; once that is used up the next
+pods that need something are put off unasked. A network that changes all the time may
+undo a search before it is finished, not one that is: once a pod has waited for `PATIENCE_S` each turn takes one search
+to its end, and more while `HURRY_S` last. One that has waited for `WAIT_S_MAX`, as where more is asked for than can be
+kept, is decided on in any case: ways to partners that were not found are unknown, what rules require is found out in
+one go.
 """
 
 from __future__ import annotations
@@ -20,10 +23,12 @@ from collections.abc import Callable, Iterator
 from graphsched.app import backlog as backlogs, parking
 from graphsched.base.kit import clock as clocks
 from graphsched.base.values import keys
-from graphsched.decision import context as contexts, cycle
+from graphsched.decision import cycle
 from graphsched.graph import routes, store as stores
 
 SEARCH_S = 0.005
+ASK_S = 0.005
+REPAIR_S = 0.001
 HURRY_S = 0.040
 PATIENCE_S = 2.0
 WAIT_S_MAX = 30.0
@@ -56,21 +61,24 @@ class Turn:
 
 
 class _Hurry:
-    """Whether searches have had enough of a turn: not before one that was begun in it has come to its end."""
+    """Whether searches have had enough of a turn: not before one has come to its end in it."""
 
     def __init__(self, clock: clocks.Clock, searches: routes.Statistics) -> None:
         self._clock = clock
         self._due = clock.monotonic() + HURRY_S
         self._searches = searches
-        self._before = searches.searches
+        self._before = searches.finished
 
     def over(self) -> bool:
         """For what is kept when it is cut off: whether the time is up."""
         return self._clock.monotonic() >= self._due
 
     def searched_enough(self) -> bool:
-        """For searches, which may not be: whether moreover it is the second one that asks."""
-        return self._searches.searches > self._before + 1 and self.over()
+        """For searches, which may not be: whether moreover one of them was finished.
+
+        A repair is none: where the network never rests all that was found is repaired first, and nothing new would be.
+        """
+        return self._searches.finished > self._before and self.over()
 
 
 class Readiness:
@@ -87,6 +95,8 @@ class Readiness:
         """Pod that waits → since when."""
         self._hurry: _Hurry | None = None
         """Of this turn, once a pod is out of patience."""
+        self._asked_s = 0.0
+        """Of this turn, what finding out whether pods are ready has taken so far."""
 
     @contextlib.contextmanager
     def turn(self, begun: float, end: float) -> Iterator[Turn]:
@@ -95,7 +105,7 @@ class Readiness:
         def ask(entry: parking.Entry) -> bool:
             return not self._decider.needs(self._store.view(), entry.pod) or self._ready(entry, begun, end)
 
-        self._hurry = None
+        self._hurry, self._asked_s = None, 0.0
         made = Turn(ask)
         try:
             yield made
@@ -110,16 +120,22 @@ class Readiness:
         """Whether the pod is to be decided on: all is known of it, or it has waited for too long."""
         key = entry.pod.key
         waited = begun - self._since.setdefault(key, begun)
-        if not self._known(entry, end, patient=waited < PATIENCE_S) and waited < WAIT_S_MAX:
+        if self._asked_s >= ASK_S:
+            return False
+        asked = self._clock.monotonic()
+        known = self._known(entry, asked, end, patient=waited < PATIENCE_S)
+        self._asked_s += self._clock.monotonic() - asked
+        if not known and waited < WAIT_S_MAX:
             return False
         del self._since[key]
         return True
 
-    def _known(self, entry: parking.Entry, end: float, *, patient: bool) -> bool:
-        """Whether all is known of the pod, or can be found out now; while it is patient no search is begun for it."""
+    def _known(self, entry: parking.Entry, now: float, end: float, *, patient: bool) -> bool:
+        """Whether all is known of the pod, or can be found out now."""
         graph = self._store.view()
         if patient:
-            return self._decider.prepare(graph, entry.pod, self._until(end), searched_enough=contexts.at_once)
+            enough = self._until(now + REPAIR_S - self._asked_s)
+            return self._decider.prepare(graph, entry.pod, self._until(end), searched_enough=enough)
         # One for all pods of a turn.
         hurry = self._hurry = self._hurry or _Hurry(self._clock, graph.routes.statistics)
         return self._decider.prepare(graph, entry.pod, hurry.over, searched_enough=hurry.searched_enough)
@@ -128,7 +144,7 @@ class Readiness:
         """Search for what they need, the first of them first."""
         expired = self._until(self._clock.monotonic() + SEARCH_S)
         for entry in entries:
-            if not self._decider.prepare(self._store.view(), entry.pod, expired):
+            if expired() or not self._decider.prepare(self._store.view(), entry.pod, expired):
                 break
 
     def _until(self, due: float) -> Callable[[], bool]:

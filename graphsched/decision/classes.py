@@ -22,7 +22,7 @@ import numpy.typing as npt
 from graphsched.base.values import pods
 from graphsched.decision import context as contexts, profile, trace
 from graphsched.decision.constraints import check, spread, walk
-from graphsched.decision.scoring import cells, company, nearness, scores, taints
+from graphsched.decision.scoring import cells, company, nearness, scores, sharing, taints
 from graphsched.graph import view
 
 RANK_SPAN = 1 << 24
@@ -301,5 +301,6 @@ def score_plugins(settings: profile.Profile) -> Sequence[scores.Score]:
         scores.BalancedAllocation(settings.balance),
         scores.ImageLocality(),
         taints.EdgeWeight(),
+        sharing.Headroom(),
     )
     return [each for each in every if settings.weights.get(each.plugin, 0)]

@@ -23,11 +23,6 @@ def never() -> bool:
     return False
 
 
-def at_once() -> bool:
-    """No time at all: for work that is not to be begun."""
-    return True
-
-
 class Context(msgspec.Struct, frozen=True, gc=False):
     """Beside the graph and the pod.
 

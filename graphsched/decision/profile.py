@@ -26,9 +26,10 @@ GRAPH_WEIGHTS: dict[str, int] = {
     names.GRAPH_DISTANCE: 10,
     names.GRAPH_PEERS: 5,
     names.GRAPH_HEALTH: 5,
+    names.HEADROOM: 1,
 }
-"""Scores of our own. They skip unless a pod, its group or a link gives them a reason. A difference of one hop is worth
-ten points, as is a tenth of the room on a node."""
+"""Scores of our own. They skip unless a pod, its group, a link or a headroom gives them a reason. A difference of one
+hop is worth ten points, as is a tenth of the room on a node."""
 
 ON_REQUEST: dict[str, int] = {names.GRAPH_BANDWIDTH: 1, names.GRAPH_TAINTS: 1, names.GRAPH_CELLS: 1}
 """Scores that count only where a profile enables them, with the weight they have where it gives none."""

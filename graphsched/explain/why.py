@@ -28,6 +28,7 @@ PLUGIN_TITLES = {
     names.INTER_POD_AFFINITY: "company of other pods",
     names.POD_TOPOLOGY_SPREAD: "evenness of spread",
     names.REJECTIONS: "pods turned away of late",
+    names.HEADROOM: "out of others' way",
     names.GRAPH_DISTANCE: "near what it asks for",
     names.GRAPH_PEERS: "near its partners",
     names.GRAPH_BANDWIDTH: "bandwidth to partners",

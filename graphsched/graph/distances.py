@@ -86,6 +86,11 @@ class Search:
         return not len(self._frontier)
 
     @property
+    def settled(self) -> bool:
+        """Whether it has come to its end, and nothing has changed since."""
+        return self.done and self._moment == self._network.moment
+
+    @property
     def size(self) -> int:
         """Bytes it takes."""
         return self._best.nbytes + self._closed.nbytes

@@ -81,14 +81,23 @@ class Route(msgspec.Struct, frozen=True, gc=False):
 
 
 class Statistics(msgspec.Struct):
-    """What the searches cost, as counts since the start."""
+    """What the searches cost, as counts since the start.
+
+    Attributes:
+        searches: How many were begun.
+        finished: How many came to their end; repairs do not count.
+        repairs: How often one was repaired.
+        hits: How often one was at hand.
+        evictions: How many made room for others.
+        cuts: Partners of which only the pods at some of their places were looked at.
+    """
 
     searches: int = 0
+    finished: int = 0
     repairs: int = 0
     hits: int = 0
     evictions: int = 0
     cuts: int = 0
-    """Partners of which only the pods at some of their places were looked at."""
 
 
 class Routes:
@@ -263,20 +272,28 @@ class Routes:
         return self._kept[metric, origin].vector(self._rows(), self._rows_as_of)
 
     def _search(self, metric: Metric, origin: _Origin, expired: distances.Expired) -> distances.Search | None:
-        """The finished search from there, as of now; None where it was not finished in time."""
+        """The finished search from there, as of now; None where it was not finished in time.
+
+        `expired` is asked before any work is begun as well.
+        """
         name = metric, origin
         held = self._kept.get(name)
         moment = self._arcs.moment
+        if (held is None or not held.search.settled) and expired():
+            return None
+        repaired = held is not None and held.search.done
         if held is not None and held.search.bring_up_to_date():
             self.statistics.hits += held.moment == moment
             self.statistics.repairs += held.moment != moment
             self._kept.move_to_end(name)
         else:
             self.statistics.searches += 1
+            repaired = False
             self._drop(name)
             held = self._kept[name] = _Kept(distances.Search(self._arcs, metric, origin[0], inside=origin[1]))
         held.touch(moment)
         done = held.search.advance(expired)
+        self.statistics.finished += done and not repaired
         self._bytes += held.resized()
         while self._bytes > self._bytes_max and len(self._kept) > self._searches_min:
             self.statistics.evictions += 1

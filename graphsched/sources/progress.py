@@ -124,6 +124,11 @@ class Progress:
                 self._away = False
                 self.on_doubt("is back")
 
+    def followed(self) -> None:
+        """The server let a watch in that goes on where a list or another watch ended."""
+        self._claim()
+        self.heard()
+
     def events(self, counts: Mapping[str, int]) -> None:
         """A watch delivered events: type → how many."""
         self.heard()
@@ -136,9 +141,7 @@ class Progress:
         if self._absent:
             self._absent = False
             self._observer.absent(self._source, absent=False)
-        if self._waived:
-            self._waived = False
-            self._observer.waived(self._source, waived=False)
+        self._claim()
         self._observer.relist(self._source, reason)
         _log.info("%s: listed %d objects, %d of them news (%s)", self._source, objects, changed, detail or reason)
         self.synced.set()
@@ -178,6 +181,12 @@ class Progress:
                 "%s: decisions are made without them until the right to list and watch them is given", self._source
             )
         self.synced.set()
+
+    def _claim(self) -> None:
+        """Decisions are made with it again."""
+        if self._waived:
+            self._waived = False
+            self._observer.waived(self._source, waived=False)
 
     def invalid(self, error: errors.InputError, *, say: bool) -> None:
         """An object was skipped; `say` is whether to log it."""

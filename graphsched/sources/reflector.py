@@ -334,7 +334,7 @@ class Reflector(typing.Generic[collection.Body]):
                 return
             self._watch, self._begun = watch, True
             try:
-                self.progress.heard()
+                self.progress.followed()
                 while (lines := await watch.read()) is not None:
                     self._word_at = self._clock.monotonic()
                     for start in range(0, len(lines), self._events_a_patch):

@@ -42,6 +42,24 @@ async def test_without_the_right_to_services_pods_are_placed_all_the_same(caplog
 
 
 @virtual.timed
+async def test_a_right_taken_from_a_watch_and_given_back_ends_the_waiver_without_another_list() -> None:
+    """The watch goes on where it was, so nothing is missing any more."""
+    async with live.scheduler(builders.make_node("n1")) as running:
+        watch = await running.server.watching(SERVICES)
+        listed = len(running.server.asked("GET", SERVICES, limit="500"))
+        running.server.faults.refuse("GET", SERVICES, 403, reason="Forbidden", times=3, query={"watch": "true"})
+        watch.cut()
+        await asyncio.sleep(2.0)
+        assert "1.0" == waived(running)
+
+        await running.server.watching(SERVICES, after=watch)
+        await asyncio.sleep(0.1)
+
+        assert "0.0" == waived(running)
+        assert listed == len(running.server.asked("GET", SERVICES, limit="500"))
+
+
+@virtual.timed
 async def test_without_the_right_to_nodes_nothing_is_decided_and_readiness_says_which_right() -> None:
     """What decisions stand on is waited for."""
     async with live.scheduler(builders.make_node("n1"), started=False) as running:

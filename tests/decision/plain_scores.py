@@ -5,6 +5,7 @@ Comes in: a pod and the nodes that passed. Goes out: plugin → node → weighte
 
 from __future__ import annotations
 
+import fractions
 import math
 from collections.abc import Iterable, Iterator
 
@@ -42,6 +43,8 @@ def scores(
         by_plugin["NodeResourcesBalancedAllocation"] = {
             each.node.name: balanced_allocation(spec, each, settings) for each in passed
         }
+    if settings.headroom:
+        by_plugin["GraphHeadroom"] = {each.node.name: out_of_the_way(spec, each, settings.headroom) for each in passed}
     by_plugin["ImageLocality"] = {each.node.name: image_locality(cluster, spec, each) for each in passed}
     company = {
         "InterPodAffinity": plain_company.scored(cluster, pod, passed, settings),
@@ -110,6 +113,19 @@ def balanced_allocation(spec: pods.Spec, machine: Machine, settings: profile.Pro
         after.append(machine.requested(name) + added)
         offered.append(machine.allocatable(name))
     return 50 + divided(50 + evenness(after, offered) - evenness(before, offered), 2)
+
+
+def out_of_the_way(spec: pods.Spec, machine: Machine, percent: int) -> int:
+    """The fuller the better among nodes that keep less than four times the headroom; 100 for all others."""
+    least = 1.0
+    for name, amount in (("pods", 1), *spec.demand.amounts):
+        if amount and name in {"pods", "cpu", "memory", "ephemeral-storage"}:
+            offered = machine.allocatable(name)
+            least_kept = math.floor(fractions.Fraction(offered * percent, 100))
+            held = len(machine.pods) if name == "pods" else machine.requested(name)
+            if least_kept:
+                least = min(least, float(offered - held - amount - least_kept) / float(3 * least_kept))
+    return 100 if least >= 1 else 100 - int(100 * least)
 
 
 def evenness(used: list[int], offered: list[int]) -> int:

@@ -42,6 +42,11 @@ def app(name: str) -> labels.Selector:
     return labels.selector([labels.Requirement("app", labels.Operator.IN, (name,))])
 
 
+def at_once() -> bool:
+    """No time at all."""
+    return True
+
+
 def twice() -> Callable[[], bool]:
     """Time that is up when it is asked for the second time."""
     left = iter([False])
@@ -65,14 +70,14 @@ DEMANDS = {
 @pytest.mark.parametrize("demand", DEMANDS.values(), ids=DEMANDS)
 def test_a_decision_after_it_searches_for_nothing(demand: pods.GraphDemand) -> None:
     """It is that of one with all the time there is; without preparation it would know of no way."""
-    graph, pod, at_once = chain(), web(demand), contexts.Context(expired=contexts.at_once)
+    graph, pod, hurried = chain(), web(demand), contexts.Context(expired=at_once)
     decider = cycle.Decider()
-    hasty = decider.decide(graph.view(), pod, at_once)
+    hasty = decider.decide(graph.view(), pod, hurried)
     rounds = 0
     while not decider.prepare(graph.view(), pod, twice()):
         rounds += 1
     searches = graph.routes.statistics.searches
-    prepared = decider.decide(graph.view(), pod, at_once)
+    prepared = decider.decide(graph.view(), pod, hurried)
 
     assert rounds > NODES / 10, "it is done piece by piece"
     assert searches == graph.routes.statistics.searches
@@ -85,16 +90,16 @@ def test_partners_that_name_the_pod_are_prepared_for_as_well() -> None:
     """They draw it although it says nothing itself."""
     graph, decider = chain(calls=True), cycle.Decider()
     assert decider.needs(graph.view(), web(None))
-    assert not decider.prepare(graph.view(), web(None), searched_enough=contexts.at_once)
+    assert not decider.prepare(graph.view(), web(None), searched_enough=at_once)
     assert decider.prepare(graph.view(), web(None))
-    assert "n00" == decider.decide(graph.view(), web(None), contexts.Context(expired=contexts.at_once)).node
+    assert "n00" == decider.decide(graph.view(), web(None), contexts.Context(expired=at_once)).node
 
 
 def test_nothing_is_searched_for_that_no_plugin_of_the_profile_asks() -> None:
     """Limits and scores that are switched off cost nothing."""
     graph = chain()
     for demand in DEMANDS.values():
-        assert cycle.Decider(IDLE).prepare(graph.view(), web(demand), searched_enough=contexts.at_once)
+        assert cycle.Decider(IDLE).prepare(graph.view(), web(demand), searched_enough=at_once)
 
     assert 0 == graph.routes.statistics.searches
     assert graph.routes.knows(routes.Metric.BANDWIDTH)
@@ -103,4 +108,4 @@ def test_nothing_is_searched_for_that_no_plugin_of_the_profile_asks() -> None:
 def test_a_cluster_in_which_nobody_names_anybody_needs_nothing() -> None:
     """The usual pod is decided on without any of this."""
     assert not cycle.Decider().needs(chain().view(), web(None))
-    assert cycle.Decider().prepare(chain().view(), web(None), searched_enough=contexts.at_once)
+    assert cycle.Decider().prepare(chain().view(), web(None), searched_enough=at_once)

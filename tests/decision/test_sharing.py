@@ -119,3 +119,30 @@ def test_a_domain_without_a_node_of_the_pool_does_not_hold_up_spread() -> None:
     pod = make_pod("web").label("app", "web").spread("topology.kubernetes.io/zone", {"matchLabels": {"app": "web"}})
 
     assert cycle.Decider(profile.Profile(pool=("pool", "ours"))).decide(graph.view(), pod.build()).node == "p1"
+
+
+def test_with_headroom_nearly_full_nodes_are_taken_from_the_fullest() -> None:
+    """Others take the emptiest first. What is not nearly full, here what keeps 4 of 10 CPUs, ranks as it does there."""
+    taken = (0, 4, 5, 6, 7, 8)
+    made = [make_node(f"n{cpus}").cpu("10").memory("100Gi") for cpus in taken]
+    there = [make_pod(f"p{cpus}").cpu(str(cpus)).node(f"n{cpus}") for cpus in taken if cpus]
+    graph, found = world(*made, *there).view(), list[dict[str, int | None]]()
+    for headroom in (0, 10):
+        verdicts = cycle.Decider(profile.Profile(headroom=headroom)).evaluate(graph, POD.build()).verdicts
+        found.append({name: verdict.scores.get("GraphHeadroom") for name, verdict in verdicts.items()})
+
+    assert dict.fromkeys(found[0], None) == found[0]
+    assert {"n0": 100, "n4": 100, "n5": 100, "n6": 34, "n7": 67, "n8": 100} == found[1]
+
+
+@pytest.mark.parametrize(("emptiest", "expected"), [(0, "n0"), (4, "n4"), (6, "n8")])
+def test_the_headroom_turns_the_ranking_round_only_where_all_nodes_are_nearly_full(
+    emptiest: int, expected: str
+) -> None:
+    """While one is not, it is taken."""
+    taken = sorted({emptiest, 6, 7, 8})
+    made = [make_node(f"n{cpus}").cpu("10").memory("100Gi") for cpus in taken]
+    there = [make_pod(f"p{cpus}").cpu(str(cpus)).node(f"n{cpus}") for cpus in taken if cpus]
+    decided = cycle.Decider(profile.Profile(headroom=10)).decide(world(*made, *there).view(), POD.build())
+
+    assert expected == decided.node

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 
@@ -69,13 +70,17 @@ def test_over_links_alone_they_are_those_of_networkx(seed: int) -> None:
 
 
 def test_a_search_that_is_interrupted_goes_on_where_it_was() -> None:
-    """Between rounds, as often as one likes."""
+    """Between rounds, as often as one likes; before the first of them nothing is begun."""
     network = networks.Network(1)
     source = network.vertex()
-    tries = 0
-    while not network.store.routes.prepare(routes.Metric.LATENCY, [source], lambda: True):
+    assert not network.store.routes.prepare(routes.Metric.LATENCY, [source], lambda: True)
+    assert 0 == network.store.routes.statistics.searches
+    tries, expired = 0, itertools.cycle((False, True)).__next__
+    while not network.store.routes.prepare(routes.Metric.LATENCY, [source], expired):
         tries += 1
         assert tries < 100
+    assert tries > 0
+    assert (1, 1) == (network.store.routes.statistics.searches, network.store.routes.statistics.finished)
     fresh = routes.Routes(network.store.topology, network.store.columns)
 
     np.testing.assert_array_equal(network.store.routes.latency(source), fresh.latency(source))

@@ -19,6 +19,9 @@ from graphsched.graph import view
 DIVISIBLE = frozenset({nodes.CPU, nodes.MEMORY, nodes.EPHEMERAL_STORAGE, nodes.PODS})
 """Resources of which a share can be kept free. Devices are few and rarely wanted by two schedulers: a share of eight
 GPUs would be a whole one, idle for ever."""
+NEARLY_FULL = 4
+"""A node that keeps less than so many times the headroom is nearly full: bursts of two schedulers that do not see each
+other for some tenths of a second took up to a fifth of a node in the soak, with a headroom of a twentieth."""
 Amount = typing.TypeVar("Amount", int, trace.Scores)
 OUTSIDE_HEADROOM = "outside the headroom of"
 
@@ -63,15 +66,15 @@ class Headroom:
     def passes(self, graph: view.View, subject: check.Subject, rows: check.Rows) -> trace.Mask:
         """Bool for each row: the share stays free."""
         mask = np.ones(check.count(graph, rows), np.bool_)
-        for name, amount in _concerned(subject):
-            mask &= self._free(graph, subject, name, rows) >= amount
+        for name, amount in concerned(subject):
+            mask &= free(graph, subject, name, rows) >= amount
         return mask
 
     def refusals(self, graph: view.View, subject: check.Subject, rows: check.Rows) -> list[check.Refusal]:
         """For each resource the rows where the share would be touched."""
         found = []
-        for name, amount in _concerned(subject):
-            short = self._free(graph, subject, name, rows) < amount
+        for name, amount in concerned(subject):
+            short = free(graph, subject, name, rows) < amount
             least = kept(graph.columns.column(graph.columns.allocatable, name)[rows], subject.headroom)
             offered = graph.columns.column(graph.columns.allocatable, name)[rows] - least
             what = "Too many pods" if name == nodes.PODS else f"Insufficient {name}"
@@ -79,12 +82,13 @@ class Headroom:
             found.append(check.Refusal(reason, short, short & (offered < amount)))
         return found
 
-    def _free(self, graph: view.View, subject: check.Subject, name: str, rows: check.Rows) -> trace.Scores:
-        """Int64 for each row: what is free of the resource, less the share."""
-        columns = graph.columns
-        offered = columns.column(columns.allocatable, name)[rows]
-        held = columns.pods[rows] if name == nodes.PODS else columns.column(columns.requested, name)[rows]
-        return offered - held - kept(offered, subject.headroom)
+
+def free(graph: view.View, subject: check.Subject, name: str, rows: check.Rows) -> trace.Scores:
+    """Int64 for each row: what is free of the resource, less the headroom."""
+    columns = graph.columns
+    offered = columns.column(columns.allocatable, name)[rows]
+    held = columns.pods[rows] if name == nodes.PODS else columns.column(columns.requested, name)[rows]
+    return offered - held - kept(offered, subject.headroom)
 
 
 def kept(offered: Amount, percent: int) -> Amount:
@@ -92,6 +96,11 @@ def kept(offered: Amount, percent: int) -> Amount:
     return offered // 100 * percent + offered % 100 * percent // 100
 
 
-def _concerned(subject: check.Subject) -> list[tuple[str, int]]:
+def nearly_full(offered: Amount, percent: int) -> Amount:
+    """A node is nearly full while less than this is free of it beside the headroom."""
+    return kept(offered, percent) * (NEARLY_FULL - 1)
+
+
+def concerned(subject: check.Subject) -> list[tuple[str, int]]:
     """What the pod takes of resources that are kept free."""
     return [(nodes.PODS, 1), *(entry for entry in feasibility.counted(subject) if entry[0] in DIVISIBLE)]

@@ -193,7 +193,8 @@ class SharedSettings(Group, frozen=True):
 
     Attributes:
         headroom_percent: Share of every node's allocatable resources that our pods leave free; 0 decides exactly as
-            kube-scheduler does, more costs capacity and saves races with other schedulers.
+            kube-scheduler does, more costs capacity and saves races with other schedulers. Nodes that keep less than
+            four times as much are taken from the fullest, so as to be out of others' way.
         candidates: How many nodes are tried when the first one has moved just before the binding; then the pod is
             decided anew.
         rejection_penalty: Points taken from a node's total when its kubelet has rejected a pod of ours; 0 for none.

@@ -8,11 +8,11 @@ speaks and which have no partners, are decided on.
 Rules are compiled and asked as pods come up. Ways are searched for after the decisions of the turn, for `SEARCH_S`, so
 that a long search takes nothing from those who do not need it. Asking has `ASK_S` of the decisions' time, the first
 `REPAIR_S` of it also for searches, so that a way that is quickly repaired is at hand; once that is used up the next
-pods that need something are put off unasked. A network that changes all the time may
-undo a search before it is finished, not one that is: once a pod has waited for `PATIENCE_S` each turn takes one search
-to its end, and more while `HURRY_S` last. One that has waited for `WAIT_S_MAX`, as where more is asked for than can be
-kept, is decided on in any case: ways to partners that were not found are unknown, what rules require is found out in
-one go.
+pods that need something are put off unasked. Once a pod has waited for `PATIENCE_S`, searches have `HURRY_S` of each
+turn. A network that changes all the time may undo a search before it is finished, not one that is: for `RESTLESS_S`
+after one was undone each turn takes one to its end, whatever that takes. A pod that has waited for `WAIT_S_MAX`, as
+where more is asked for than can be kept, is decided on in any case: ways to partners that were not found are unknown,
+what rules require is found out in one go.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ ASK_S = 0.005
 REPAIR_S = 0.001
 HURRY_S = 0.040
 PATIENCE_S = 2.0
+RESTLESS_S = 2.0
 WAIT_S_MAX = 30.0
 WAITING_KEPT = 4096
 """So many pods are remembered to wait before it is looked which of them are still there."""
@@ -61,24 +62,25 @@ class Turn:
 
 
 class _Hurry:
-    """Whether searches have had enough of a turn: not before one has come to its end in it."""
+    """Whether searches have had enough of a turn."""
 
-    def __init__(self, clock: clocks.Clock, searches: routes.Statistics) -> None:
+    def __init__(self, clock: clocks.Clock, searches: routes.Statistics, *, restless: bool) -> None:
+        """With `restless` they have not before one has come to its end."""
         self._clock = clock
         self._due = clock.monotonic() + HURRY_S
         self._searches = searches
-        self._before = searches.finished
+        self._owed = searches.finished if restless else -1
 
     def over(self) -> bool:
         """For what is kept when it is cut off: whether the time is up."""
         return self._clock.monotonic() >= self._due
 
     def searched_enough(self) -> bool:
-        """For searches, which may not be: whether moreover one of them was finished.
+        """For searches, which are kept only while nothing changes: whether moreover none is owed.
 
-        A repair is none: where the network never rests all that was found is repaired first, and nothing new would be.
+        A repair pays nothing: where the network never rests all that was found is repaired first, each turn.
         """
-        return self._searches.finished > self._before and self.over()
+        return self._searches.finished != self._owed and self.over()
 
 
 class Readiness:
@@ -95,6 +97,8 @@ class Readiness:
         """Pod that waits → since when."""
         self._hurry: _Hurry | None = None
         """Of this turn, once a pod is out of patience."""
+        self._undone = store.routes.statistics.undone
+        self._restless_until = float("-inf")
         self._asked_s = 0.0
         """Of this turn, what finding out whether pods are ready has taken so far."""
 
@@ -106,6 +110,8 @@ class Readiness:
             return not self._decider.needs(self._store.view(), entry.pod) or self._ready(entry, begun, end)
 
         self._hurry, self._asked_s = None, 0.0
+        if self._undone != self._store.routes.statistics.undone:
+            self._undone, self._restless_until = self._store.routes.statistics.undone, begun + RESTLESS_S
         made = Turn(ask)
         try:
             yield made
@@ -136,8 +142,11 @@ class Readiness:
         if patient:
             enough = self._until(now + REPAIR_S - self._asked_s)
             return self._decider.prepare(graph, entry.pod, self._until(end), searched_enough=enough)
-        # One for all pods of a turn.
-        hurry = self._hurry = self._hurry or _Hurry(self._clock, graph.routes.statistics)
+        if self._hurry is None:
+            # One for all pods of a turn.
+            restless = now < self._restless_until
+            self._hurry = _Hurry(self._clock, graph.routes.statistics, restless=restless)
+        hurry = self._hurry
         return self._decider.prepare(graph, entry.pod, hurry.over, searched_enough=hurry.searched_enough)
 
     def _search(self, entries: list[parking.Entry]) -> None:

@@ -86,6 +86,7 @@ class Statistics(msgspec.Struct):
     Attributes:
         searches: How many were begun.
         finished: How many came to their end; repairs do not count.
+        undone: How many had to be begun anew, as something changed before they were finished.
         repairs: How often one was repaired.
         hits: How often one was at hand.
         evictions: How many made room for others.
@@ -94,6 +95,7 @@ class Statistics(msgspec.Struct):
 
     searches: int = 0
     finished: int = 0
+    undone: int = 0
     repairs: int = 0
     hits: int = 0
     evictions: int = 0
@@ -288,6 +290,7 @@ class Routes:
             self._kept.move_to_end(name)
         else:
             self.statistics.searches += 1
+            self.statistics.undone += held is not None and not repaired
             repaired = False
             self._drop(name)
             held = self._kept[name] = _Kept(distances.Search(self._arcs, metric, origin[0], inside=origin[1]))

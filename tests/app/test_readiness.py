@@ -202,8 +202,9 @@ def test_however_many_pods_ask_no_turn_does_what_all_of_them_need(
         found += it.turn()
         if it.clock.now - began < readiness.PATIENCE_S:
             assert rounds[-1] <= 1000 * (readiness.REPAIR_S + readiness.SEARCH_S)
-        # The search that is brought to its end, the repair of one, and what the time is enough for.
-        assert rounds[-1] <= 2 * NODES + 1000 * (readiness.HURRY_S + readiness.SEARCH_S)
+        # What the time is enough for, and where something changed the search that is owed and the repair of one.
+        owed = 2 * NODES if often < 10_000 else 0
+        assert rounds[-1] <= owed + 1000 * (readiness.HURRY_S + readiness.SEARCH_S)
         assert len(rounds) < 5000
 
 

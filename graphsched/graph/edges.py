@@ -240,34 +240,42 @@ def invert(change: Change, before: Table) -> Change:
 
 
 LATE_MAX = 1024
-"""Changed edges that are kept beside a table of ten thousands: few enough that merging them costs nearly nothing."""
+"""Changed edges that are kept beside a table of ten thousands, in the messages that brought them."""
 
 
 class Layers:
     """A table under the changes of late, which are laid into it when there are many, or when somebody reads it.
 
-    Taking a change so costs what the change has, and not what the table has.
+    Taking a change so costs next to nothing, and what the table has only once in a while.
     """
 
     def __init__(self, base: Table, *, late_max: int = LATE_MAX) -> None:
         """Keep at most `late_max` changed edges beside the table."""
         self._base = base
-        self._late = Change()
+        self._late: list[Change] = []
+        self._rows = 0
         self._late_max = late_max
 
     @property
     def table(self) -> Table:
         """The table with all changes in it."""
-        if self._late.rows:
-            self._base, self._late = apply(self._base, self._late), Change()
+        self._lay()
         return self._base
 
     def take(self, change: Change) -> None:
         """Take a change of edges; names are none of its business."""
-        late = change._replace(known=0, names=())
-        self._late = merge([self._late, late]) if self._late.rows else late
-        if self._late.rows > self._late_max:
-            self._base, self._late = apply(self._base, self._late), Change()
+        if not change.rows:
+            return
+        self._late.append(change._replace(known=0, names=()))
+        self._rows += change.rows
+        if self._rows > self._late_max:
+            self._lay()
+
+    def _lay(self) -> None:
+        """Put what came late into the table."""
+        if self._late:
+            self._base = apply(self._base, merge(self._late))
+            self._late, self._rows = [], 0
 
 
 class Names:

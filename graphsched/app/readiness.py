@@ -93,8 +93,10 @@ class Readiness:
         self._backlog = backlog
         self._decider = decider
         self._clock = clock
-        self._since: dict[keys.VertexKey, float] = {}
-        """Pod that waits → since when."""
+        self._since: dict[tuple[keys.VertexKey, str], float] = {}
+        """Key and uid of a pod that waits → since when."""
+        self._turned = float("-inf")
+        """When the last turn ended."""
         self._hurry: _Hurry | None = None
         """Of this turn, once a pod is out of patience."""
         self._undone = store.routes.statistics.undone
@@ -110,6 +112,9 @@ class Readiness:
             return not self._decider.needs(self._store.view(), entry.pod) or self._ready(entry, begun, end)
 
         self._hurry, self._asked_s = None, 0.0
+        if begun - self._turned > PATIENCE_S:
+            # Turns follow each other while a pod waits: this replica did not decide for a while, and searched nothing.
+            self._since.clear()
         if self._undone != self._store.routes.statistics.undone:
             self._undone, self._restless_until = self._store.routes.statistics.undone, begun + RESTLESS_S
         made = Turn(ask)
@@ -119,12 +124,13 @@ class Readiness:
             for entry in made.entries:
                 self._backlog.put_back(entry)
         self._search(made.entries)
+        self._turned = self._clock.monotonic()
         if len(self._since) > WAITING_KEPT:
-            self._since = {key: since for key, since in self._since.items() if key in self._backlog}
+            self._since = {key: since for key, since in self._since.items() if key[0] in self._backlog}
 
     def _ready(self, entry: parking.Entry, begun: float, end: float) -> bool:
         """Whether the pod is to be decided on: all is known of it, or it has waited for too long."""
-        key = entry.pod.key
+        key = entry.pod.key, entry.pod.uid
         waited = begun - self._since.setdefault(key, begun)
         if self._asked_s >= ASK_S:
             return False

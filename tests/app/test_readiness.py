@@ -2,6 +2,7 @@
 
 import typing
 
+import msgspec
 import pytest
 
 from graphsched.app import backlog as backlogs, parking, readiness
@@ -233,6 +234,25 @@ def test_a_pod_that_asks_for_more_than_can_be_kept_is_decided_on_with_what_is_kn
     assert ["first"] == found
     assert it.clock.now - began >= readiness.WAIT_S_MAX
     assert it.store.routes.statistics.evictions > 0
+
+
+@pytest.mark.parametrize("uid", ["another", "first"], ids=["a pod of the same name", "the same, after standing by"])
+def test_an_hour_later_a_pod_waits_for_its_searches_like_any_other(uid: str) -> None:
+    """What the name has waited before is no reason to decide on it with nothing known."""
+    it = Turns(ruled=False)
+    peered(it, "first", range(20))
+    assert [] == it.turn()
+    waiting = next(iter(it.backlog.entries())).pod
+    if uid != waiting.uid:
+        it.backlog.remove(waiting.key, 0.0)
+        it.backlog.add(msgspec.structs.replace(waiting, uid=uid), 0.0)
+    it.clock.now += 3600.0
+
+    assert [] == it.turn()
+    while not (found := it.turn()):
+        assert it.clock.now < 3600.0 + readiness.WAIT_S_MAX
+    assert ["first"] == found
+    assert 20 == it.store.routes.statistics.finished
 
 
 def test_one_in_penalty_that_was_taken_in_vain_goes_back_into_it() -> None:

@@ -117,15 +117,15 @@ def balanced_allocation(spec: pods.Spec, machine: Machine, settings: profile.Pro
 
 def out_of_the_way(spec: pods.Spec, machine: Machine, percent: int) -> int:
     """The fuller the better among nodes that keep less than four times the headroom; 100 for all others."""
-    least = 1.0
+    least = 100
     for name, amount in (("pods", 1), *spec.demand.amounts):
         if amount and name in {"pods", "cpu", "memory", "ephemeral-storage"}:
             offered = machine.allocatable(name)
             least_kept = math.floor(fractions.Fraction(offered * percent, 100))
             held = len(machine.pods) if name == "pods" else machine.requested(name)
             if least_kept:
-                least = min(least, float(offered - held - amount - least_kept) / float(3 * least_kept))
-    return 100 if least >= 1 else 100 - int(100 * least)
+                least = min(least, 100 * (offered - held - amount - least_kept) // (3 * least_kept))
+    return 100 if least >= 100 else 100 - least
 
 
 def evenness(used: list[int], offered: list[int]) -> int:

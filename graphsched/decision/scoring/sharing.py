@@ -35,13 +35,14 @@ class Headroom:
 
     def raw(self, graph: view.View, subject: check.Subject, rows: check.Rows) -> trace.Scores:
         """Int64 for each row, 0..100."""
-        least = np.ones(check.count(graph, rows))
+        least = np.full(check.count(graph, rows), scores.SCORE_MAX)
         for name, amount in sharing.concerned(subject):
             offered = graph.columns.column(graph.columns.allocatable, name)[rows]
             span = sharing.nearly_full(offered, subject.headroom)
-            left = sharing.free(graph, subject, name, rows) - amount
+            left = np.maximum(sharing.free(graph, subject, name, rows) - amount, 0)
             # Of next to nothing no share can be kept.
-            least = np.minimum(least, np.where(span > 0, np.maximum(left, 0) / np.maximum(span, 1), 1.0))
+            share = np.where(span > 0, left * scores.SCORE_MAX // np.maximum(span, 1), scores.SCORE_MAX)
+            least = np.minimum(least, share)
         # A node that is not nearly full comes to 100 % 100 here, as does one where nothing is left.
-        points: trace.Scores = scores.SCORE_MAX - (least * scores.SCORE_MAX).astype(np.int64) % scores.SCORE_MAX
+        points: trace.Scores = scores.SCORE_MAX - least % scores.SCORE_MAX
         return points

@@ -5,7 +5,8 @@ decide on. `loop` calls in and decides; `hints` says which news may help whom, `
 time is an argument, in seconds of any clock that never goes back.
 
     add ──▶ ACTIVE ──pop──▶ DECIDING ──placed──▶ BINDING ──done──▶ out
-              ▲ ▲               │                   │
+              ▲ ▲ ▲             │                   │
+              │ │ └── ASIDE ◀───┤ not ready         │
               │ └── BACKOFF ◀───┤ refused           │ failed
               │        ▲        ▼                   ▼
               │        └─ UNSCHEDULABLE           ERRORS
@@ -55,6 +56,7 @@ class Backlog:
         self._counts = dict.fromkeys(parking.Pool, 0)
         self._serial = 0
         self._active = backoff.Line()
+        self._aside = backoff.Line()
         self._backoff = backoff.Waiting()
         self._errors = backoff.Waiting()
         self._groups: dict[parking.GroupKey, parking.Group] = {}
@@ -172,15 +174,35 @@ class Backlog:
         entry.popped, entry.changed = self._turn, None
         return entry
 
-    def put_back(self, entry: parking.Entry) -> None:
-        """Nothing was decided, as what it takes is not at hand yet: in the same turn, all is as before `pop`."""
+    def set_aside(self, entry: parking.Entry, now: float) -> None:
+        """Nothing was decided, as what it takes is not at hand yet: the try does not count, and others go on."""
         if self._entries.get(entry.pod.key) is not entry:
             return
         entry.attempts -= 1
-        self._settle(entry, parking.Pool.BACKOFF if entry.skipping else parking.Pool.ACTIVE)
-        self._place(entry)
         if entry.skipping:
             self.moves["active", tidings.Event.BACKOFF_SKIPPED] -= 1
+        entry.aside = now if entry.aside is None else entry.aside
+        self._settle(entry, parking.Pool.ASIDE)
+        self._place(entry)
+
+    def first_aside(self) -> parking.Entry | None:
+        """Whose turn it is of those that wait aside; None where nobody does."""
+        key = self._aside.first()
+        return None if key is None else self._entries[key]
+
+    def searched(self, entry: parking.Entry, seconds: float) -> None:
+        """So long was spent on what the first of those aside waits for."""
+        step = entry.step
+        entry.searched_s += seconds
+        if entry.step != step:
+            self._place(entry)
+
+    def let_go(self, entry: parking.Entry, now: float) -> None:
+        """What a decision takes is at hand: back to where the pod was before it was set aside."""
+        penalised = entry.skipping and self._backs_off(entry, now)
+        self._leave(entry)
+        self._settle(entry, parking.Pool.BACKOFF if penalised else parking.Pool.ACTIVE)
+        self._place(entry)
 
     def placed(self, entry: parking.Entry, now: float) -> None:
         """The pod found a node and its binding is under way; its siblings may try."""
@@ -323,7 +345,7 @@ class Backlog:
 
     @property
     def ready(self) -> bool:
-        """Whether `pop` would return a pod."""
+        """Whether `pop` would return a pod; those that wait aside are not asked."""
         return bool(len(self._active) or len(self._backoff))
 
     # ── inside ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -419,6 +441,8 @@ class Backlog:
         key = entry.pod.key
         if entry.pool is parking.Pool.ACTIVE:
             self._active.put(key, entry.order)
+        elif entry.pool is parking.Pool.ASIDE:
+            self._aside.put(key, entry.aside_order)
         elif entry.pool is parking.Pool.BACKOFF:
             self._backoff.put(key, end=entry.end, order=entry.order)
         elif entry.pool is parking.Pool.ERRORS:
@@ -442,6 +466,8 @@ class Backlog:
         key = entry.pod.key
         if entry.pool is parking.Pool.ACTIVE:
             self._active.discard(key)
+        elif entry.pool is parking.Pool.ASIDE:
+            self._aside.discard(key)
         elif entry.pool is parking.Pool.BACKOFF:
             self._backoff.discard(key)
         elif entry.pool is parking.Pool.ERRORS:

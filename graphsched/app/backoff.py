@@ -52,7 +52,7 @@ def align(moment: float) -> float:
 
 
 Order = tuple[float, ...]
-"""Sorts the queue: -priority, rank, since when it waits, a number that counts up; all of them as long."""
+"""Sorts the queue: -priority, rank, since when it waits, a number that counts up; in one line all of them as long."""
 
 
 class Waiting:
@@ -139,14 +139,22 @@ class Line:
         if self._orders.pop(key, None) is not None:
             self._tidy()
 
+    def first(self) -> keys.VertexKey | None:
+        """The first pod, which stays; None when empty."""
+        while self._heap:
+            order, key = self._heap[0]
+            if self._orders.get(key) == order:
+                return key
+            heapq.heappop(self._heap)
+        return None
+
     def take(self) -> keys.VertexKey | None:
         """Take out the first pod; None when empty."""
-        while self._heap:
-            order, key = heapq.heappop(self._heap)
-            if self._orders.get(key) == order:
-                del self._orders[key]
-                return key
-        return None
+        key = self.first()
+        if key is not None:
+            heapq.heappop(self._heap)
+            del self._orders[key]
+        return key
 
     def _tidy(self) -> None:
         if len(self._heap) > 2 * len(self._orders) + 16:

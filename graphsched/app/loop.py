@@ -204,25 +204,23 @@ class Loop:
     def decide(self) -> bool:
         """Decide for a while; returns whether there is more to decide and a place to send it."""
         backlog, dispatcher = self._parts.backlog, self._parts.dispatcher
+        self._readiness.work(self._clock.monotonic())
         begun = self._clock.monotonic()
         self._arrange(begun)
         end, learned = begun + DECIDE_S, self._parts.rejections.context(begun)
         context = msgspec.structs.replace(learned, now=self._clock.wall(), expired=self._decision_expired)
-        with self._readiness.turn(begun, end) as ready:
-            for _ in range(DECISIONS_A_TURN):
-                if dispatcher.free <= 0:
-                    return False
-                entry = backlog.pop()
-                if entry is None:
-                    return ready.waited
-                if not ready(entry):
-                    continue
-                self._decide(entry, context)
-                if self._clock.monotonic() >= end:
-                    break
-        return backlog.ready and dispatcher.free > 0
+        for _ in range(DECISIONS_A_TURN):
+            entry = backlog.pop() if dispatcher.free > 0 else None
+            if entry is None:
+                break
+            answer = self._readiness.ask(entry)
+            if answer is not readiness.Answer.NOT_YET:
+                self._decide(entry, context, hasty=answer is readiness.Answer.HASTY)
+            if self._clock.monotonic() >= end:
+                break
+        return self._readiness.waiting or (backlog.ready and dispatcher.free > 0)
 
-    def _decide(self, entry: parking.Entry, context: contexts.Context) -> None:
+    def _decide(self, entry: parking.Entry, context: contexts.Context, *, hasty: bool) -> None:
         began = self._clock.monotonic()
         if self._parts.dispatcher.get(entry.pod.key) is not None:
             # An order for a deleted pod of the same name is still out.
@@ -237,7 +235,7 @@ class Loop:
         if decision.diagnosis is None:
             self._place(entry, decision, began)
         else:
-            message = self._turn_away(entry, decision.diagnosis, began)
+            message = self._turn_away(entry, decision.diagnosis, began, hasty=hasty)
         self._past.add(decision, time=self._clock.wall(), seconds=now - began, message=message, attempt=entry.attempts)
 
     def _decision_expired(self) -> bool:
@@ -285,7 +283,7 @@ class Loop:
         parts.inbox.ready.set()
         return True
 
-    def _turn_away(self, entry: parking.Entry, diagnosis: trace.Diagnosis, began: float) -> str:
+    def _turn_away(self, entry: parking.Entry, diagnosis: trace.Diagnosis, began: float, *, hasty: bool) -> str:
         parts, message = self._parts, refusals.text(diagnosis)
         plugins = diagnosis.plugins or ((hints.NO_NODES,) if not diagnosis.nodes else ())
         broken = diagnosis.prefilter is not None and diagnosis.prefilter.code is status.Code.ERROR
@@ -293,7 +291,11 @@ class Loop:
             self._fail(entry, message, began)
             return message
         pending = diagnosis.prefilter is not None and diagnosis.prefilter.code is status.Code.PENDING
-        parts.backlog.refused(entry, plugins, began, pending=pending, room=self._room)
+        if hasty and names.GRAPH_PATH in plugins:
+            # Perhaps since ways were not known, and nothing will tell when they are.
+            parts.backlog.failed(entry, began)
+        else:
+            parts.backlog.refused(entry, plugins, began, pending=pending, room=self._room)
         parts.conditions.say(entry.pod, reason=conditions.UNSCHEDULABLE, message=message)
         parts.events.failed(entry.pod, message)
         parts.meters.attempt(meters.Result.UNSCHEDULABLE, self._clock.monotonic() - began)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import math
 
 from graphsched.app import backoff, hints
 from graphsched.base.values import keys, pods
@@ -21,11 +22,14 @@ class Pool(enum.Enum):
     ERRORS = "errors"
     UNSCHEDULABLE = "unschedulable"
     GATED = "gated"
+    ASIDE = "aside"
     DECIDING = "deciding"
     BINDING = "binding"
 
 
 GroupKey = tuple[object, ...]
+STEP_S = 0.005
+"""The first step of those that wait aside; each later one is twice as long."""
 
 
 @dataclasses.dataclass(slots=True, eq=False)
@@ -51,6 +55,9 @@ class Entry:
         losses: How often its node moved just before the binding.
         urgent: Whether it goes before all others of its priority, once.
         rank: What goes first has a smaller one; see `ordering`. All are 0 unless the queue is ordered by a plugin.
+        aside: Since when what a decision on it takes is being found out; None where nothing is, or all was.
+        searched_s: How long that took so far, the waiting for its turn not counted.
+        hasty: Whether to decide on it next time with what is known by then.
     """
 
     pod: pods.Pod
@@ -71,6 +78,9 @@ class Entry:
     losses: int = 0
     urgent: bool = False
     rank: int = 0
+    aside: float | None = None
+    searched_s: float = 0.0
+    hasty: bool = False
 
     @property
     def order(self) -> backoff.Order:
@@ -78,6 +88,26 @@ class Entry:
         if self.urgent:
             return (-self.pod.priority, -1, float("-inf"), self.serial)
         return (-self.pod.priority, self.rank, self.since, self.serial)
+
+    @property
+    def step(self) -> int:
+        """0 until something was searched for on its behalf for `STEP_S`, then one more each time this has doubled."""
+        return max(0, math.frexp(self.searched_s / STEP_S)[1])
+
+    @property
+    def slice_s(self) -> float:
+        """How much more it takes to the next step."""
+        return STEP_S * 2.0**self.step - self.searched_s
+
+    @property
+    def aside_order(self) -> backoff.Order:
+        """Its place among those that wait aside: of equal priority the one first on whose behalf least was done.
+
+        Counted in steps that double, so that whoever has little to find out is not kept by who has much, and yet two
+        that have much do not take turns so often that each pushes out what the other one has found.
+        """
+        priority, *others = self.order
+        return (priority, float(self.step), *others)
 
 
 @dataclasses.dataclass(slots=True, eq=False)
@@ -99,6 +129,7 @@ class Group:
 
 QUEUES = {
     Pool.ACTIVE: "active",
+    Pool.ASIDE: "active",
     Pool.BACKOFF: "backoff",
     Pool.ERRORS: "backoff",
     Pool.UNSCHEDULABLE: "unschedulable",

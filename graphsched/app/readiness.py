@@ -1,86 +1,54 @@
-"""Whether a pod can be decided on at once, or waits for work that is done piece by piece.
+"""Whether a pod can be decided on at once, or waits aside for work that is done piece by piece.
 
 What rules say of a pod may take long to find out: new rules are compiled, all nodes asked, the ways that are required
-searched for in the network, as are those to the pod's partners. Comes in: the pods of a turn, one by one. Goes out: yes
-or not yet; those that are not ready go back to where they stood in the queue, while others, of which no such rule
-speaks and which have no partners, are decided on.
+searched for in the network, as are those to the pod's partners. Comes in: the pods that were taken out of the queue,
+one by one. Goes out: yes or not yet; those that are not ready wait aside (`backlog.Backlog.set_aside`), while others,
+of which no such rule speaks and which have no partners, are decided on.
 
-Rules are compiled and asked as pods come up. Ways are searched for after the decisions of the turn, for `SEARCH_S`, so
-that a long search takes nothing from those who do not need it. Asking has `ASK_S` of the decisions' time, the first
-`REPAIR_S` of it also for searches, so that a way that is quickly repaired is at hand; once that is used up the next
-pods that need something are put off unasked. Once a pod has waited for `PATIENCE_S`, searches have `HURRY_S` of each
-turn. A network that changes all the time may undo a search before it is finished, not one that is: for `RESTLESS_S`
-after one was undone each turn takes one to its end, whatever that takes. A pod that has waited for `WAIT_S_MAX`, as
-where more is asked for than can be kept, is decided on in any case: ways to partners that were not found are unknown,
-what rules require is found out in one go.
+A turn begins with work for those aside, one after the other (`parking.Entry.aside_order`), and whoever has all it needs
+by then may be decided on in the same turn, before anything changes again. The work has `SEARCH_S`; once somebody has
+waited for `PATIENCE_S` on end it has `HURRY_S`. Whatever was done is kept, also where the network changes meanwhile, so
+in a network at rest everybody's turn comes. One that changes all the time may change faster than that: each
+`FORCED_EVERY_S` a turn has `FORCED_S` there. Who has waited for `WAIT_S_MAX` there, or where more is asked for than can
+be kept, is decided on in haste: ways to partners that were not found are unknown, what rules require is found out in
+one go.
 """
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator
+import enum
+from collections.abc import Callable
 
 from graphsched.app import backlog as backlogs, parking
 from graphsched.base.kit import clock as clocks
-from graphsched.base.values import keys
 from graphsched.decision import cycle
-from graphsched.graph import routes, store as stores
+from graphsched.graph import store as stores
 
 SEARCH_S = 0.005
 ASK_S = 0.005
-REPAIR_S = 0.001
-HURRY_S = 0.040
+"""Of the decisions of each turn, for pods that come up for the first time."""
+ASK_POD_S = 0.001
+"""Of that for one of them: what is quickly found out, or repaired, makes no pod wait."""
 PATIENCE_S = 2.0
+HURRY_S = 0.040
+FORCED_S = 0.250
+FORCED_EVERY_S = 1.0
 RESTLESS_S = 2.0
+"""For so long after the network last undid something it counts as one that changes all the time."""
 WAIT_S_MAX = 30.0
-WAITING_KEPT = 4096
-"""So many pods are remembered to wait before it is looked which of them are still there."""
+SERVED_S = 1.0
+"""So much of it was spent on the pod itself before it is given up, so that nobody is for standing behind others."""
 
 
-class Turn:
-    """One turn. Ask it about each pod that was taken out of the queue.
+class Answer(enum.Enum):
+    """What becomes of a pod.
 
-    Attributes:
-        waited: Whether some pod was not ready.
+    `HASTY` ones are decided on without all that they need, `NOT_YET` ones were set aside.
     """
 
-    def __init__(self, ask: Callable[[parking.Entry], bool]) -> None:
-        self._ask = ask
-        self.entries: list[parking.Entry] = []
-
-    @property
-    def waited(self) -> bool:
-        """Whether some pod was not ready."""
-        return bool(self.entries)
-
-    def __call__(self, entry: parking.Entry) -> bool:
-        """Whether to decide on the pod now; otherwise it is put back at the end of the turn."""
-        if self._ask(entry):
-            return True
-        self.entries.append(entry)
-        return False
-
-
-class _Hurry:
-    """Whether searches have had enough of a turn."""
-
-    def __init__(self, clock: clocks.Clock, searches: routes.Statistics, *, restless: bool) -> None:
-        """With `restless` they have not before one has come to its end."""
-        self._clock = clock
-        self._due = clock.monotonic() + HURRY_S
-        self._searches = searches
-        self._owed = searches.finished if restless else -1
-
-    def over(self) -> bool:
-        """For what is kept when it is cut off: whether the time is up."""
-        return self._clock.monotonic() >= self._due
-
-    def searched_enough(self) -> bool:
-        """For searches, which are kept only while nothing changes: whether moreover none is owed.
-
-        A repair pays nothing: where the network never rests all that was found is repaired first, each turn.
-        """
-        return self._searches.finished != self._owed and self.over()
+    READY = "ready"
+    HASTY = "hasty"
+    NOT_YET = "not yet"
 
 
 class Readiness:
@@ -93,74 +61,89 @@ class Readiness:
         self._backlog = backlog
         self._decider = decider
         self._clock = clock
-        self._since: dict[tuple[keys.VertexKey, str], float] = {}
-        """Key and uid of a pod that waits → since when."""
-        self._turned = float("-inf")
-        """When the last turn ended."""
-        self._hurry: _Hurry | None = None
-        """Of this turn, once a pod is out of patience."""
-        self._undone = store.routes.statistics.undone
+        self._since: float | None = None
+        """Since when somebody waits on end; None where nobody does."""
+        self._worked = float("-inf")
+        """When the work of the last turn ended."""
+        self._undone = self._count_undone()
         self._restless_until = float("-inf")
+        self._forced_due = float("-inf")
         self._asked_s = 0.0
         """Of this turn, what finding out whether pods are ready has taken so far."""
 
-    @contextlib.contextmanager
-    def turn(self, begun: float, end: float) -> Iterator[Turn]:
-        """A turn between these moments. At its end those that were not ready are back in the queue."""
+    @property
+    def waiting(self) -> bool:
+        """Whether somebody waits aside, so that another turn is of use."""
+        return self._backlog.first_aside() is not None
 
-        def ask(entry: parking.Entry) -> bool:
-            return not self._decider.needs(self._store.view(), entry.pod) or self._ready(entry, begun, end)
+    def work(self, now: float) -> None:
+        """Begin a turn: find out what those aside need, for as long as a turn may, and let those go that have it."""
+        self._asked_s = 0.0
+        if not self.waiting:
+            self._since = None
+            return
+        if self._since is None or now - self._worked > PATIENCE_S:
+            # Turns follow each other while somebody waits: this replica did not decide for a while.
+            self._since = now
+        self._worked, over = now, now + self._allowed_s(now)
+        while self._worked < over and (entry := self._backlog.first_aside()) is not None:
+            began = self._worked
+            expired = self._until(min(over, began + entry.slice_s))
+            known = self._decider.prepare(self._store.view(), entry.pod, expired)
+            self._worked = self._clock.monotonic()
+            self._backlog.searched(entry, self._worked - began)
+            entry.hasty = not known and self._in_vain(entry, self._worked)
+            if known or entry.hasty:
+                self._backlog.let_go(entry, self._worked)
+            elif self._worked == began:
+                break
 
-        self._hurry, self._asked_s = None, 0.0
-        if begun - self._turned > PATIENCE_S:
-            # Turns follow each other while a pod waits: this replica did not decide for a while, and searched nothing.
-            self._since.clear()
-        if self._undone != self._store.routes.statistics.undone:
-            self._undone, self._restless_until = self._store.routes.statistics.undone, begun + RESTLESS_S
-        made = Turn(ask)
-        try:
-            yield made
-        finally:
-            for entry in made.entries:
-                self._backlog.put_back(entry)
-        self._search(made.entries)
-        self._turned = self._clock.monotonic()
-        if len(self._since) > WAITING_KEPT:
-            self._since = {key: since for key, since in self._since.items() if key[0] in self._backlog}
+    def ask(self, entry: parking.Entry) -> Answer:
+        """What becomes of a pod that was taken out of the queue."""
+        hasty, entry.hasty = entry.hasty, False
+        if not hasty and self._decider.needs(self._store.view(), entry.pod) and not self._known(entry):
+            self._backlog.set_aside(entry, self._clock.monotonic())
+            return Answer.NOT_YET
+        entry.aside, entry.searched_s = None, 0.0
+        return Answer.HASTY if hasty else Answer.READY
 
-    def _ready(self, entry: parking.Entry, begun: float, end: float) -> bool:
-        """Whether the pod is to be decided on: all is known of it, or it has waited for too long."""
-        key = entry.pod.key, entry.pod.uid
-        waited = begun - self._since.setdefault(key, begun)
+    def _known(self, entry: parking.Entry) -> bool:
+        """Whether all is known of the pod, or can be found out in what is left of the turn."""
         if self._asked_s >= ASK_S:
             return False
-        asked = self._clock.monotonic()
-        known = self._known(entry, asked, end, patient=waited < PATIENCE_S)
-        self._asked_s += self._clock.monotonic() - asked
-        if not known and waited < WAIT_S_MAX:
-            return False
-        del self._since[key]
-        return True
+        began = self._clock.monotonic()
+        due = began + min(ASK_POD_S, ASK_S - self._asked_s)
+        known = self._decider.prepare(self._store.view(), entry.pod, self._until(due))
+        taken = self._clock.monotonic() - began
+        self._asked_s += taken
+        entry.searched_s += taken
+        return known
 
-    def _known(self, entry: parking.Entry, now: float, end: float, *, patient: bool) -> bool:
-        """Whether all is known of the pod, or can be found out now."""
-        graph = self._store.view()
-        if patient:
-            enough = self._until(now + REPAIR_S - self._asked_s)
-            return self._decider.prepare(graph, entry.pod, self._until(end), searched_enough=enough)
-        if self._hurry is None:
-            # One for all pods of a turn.
-            restless = now < self._restless_until
-            self._hurry = _Hurry(self._clock, graph.routes.statistics, restless=restless)
-        hurry = self._hurry
-        return self._decider.prepare(graph, entry.pod, hurry.over, searched_enough=hurry.searched_enough)
+    def _allowed_s(self, now: float) -> float:
+        """How long this turn may work for those aside."""
+        if self._since is None or now - self._since < PATIENCE_S:
+            return SEARCH_S
+        if now < self._forced_due or not self._restless(now):
+            return HURRY_S
+        self._forced_due = now + FORCED_EVERY_S
+        return FORCED_S
 
-    def _search(self, entries: list[parking.Entry]) -> None:
-        """Search for what they need, the first of them first."""
-        expired = self._until(self._clock.monotonic() + SEARCH_S)
-        for entry in entries:
-            if expired() or not self._decider.prepare(self._store.view(), entry.pod, expired):
-                break
+    def _in_vain(self, entry: parking.Entry, now: float) -> bool:
+        """Whether there is no telling that waiting on will help the pod, which has had a turn of its own."""
+        since = max(entry.aside or 0.0, self._since or 0.0)
+        return now - since >= WAIT_S_MAX and entry.searched_s >= SERVED_S and self._restless(now)
+
+    def _restless(self, now: float) -> bool:
+        """Whether what was found does not last."""
+        undone = self._count_undone()
+        if undone != self._undone:
+            self._undone, self._restless_until = undone, now + RESTLESS_S
+        return now < self._restless_until
+
+    def _count_undone(self) -> int:
+        """Counts up whenever something that was found, or half found, had to be found anew."""
+        found = self._store.routes.statistics
+        return found.undone + found.repairs + found.evictions
 
     def _until(self, due: float) -> Callable[[], bool]:
         return lambda: self._clock.monotonic() >= due

@@ -17,6 +17,7 @@ import msgspec
 
 from graphsched.app import backoff, election, fullness, healing, reserving, setting_checks, setting_files
 from graphsched.app.groups import Count, Group, Rate, Seconds, SecondsOrNone
+from graphsched.base.kube import complaints
 from graphsched.base.values import errors
 from graphsched.decision import profile as judging
 
@@ -379,8 +380,8 @@ def _convert(tree: object, *, place: str, flag: bool = False) -> Settings:
         if not at and " - at `key` in `$" in text:
             text, _, at = text.partition(" - at `key` in `$")
             text = text.replace("Expected", "Expected name")
-        field = at.rstrip("`").lstrip(".")
-        raise _blame(text, () if flag else (place, field), place if flag else "") from error
+        where = (place, complaints.field_of(Settings, tree, error))
+        raise _blame(text, () if flag else where, place if flag else "") from error
 
 
 _SHOWN_MAX = 100

@@ -75,7 +75,7 @@ class Sights:
         parts, meters, counts = self._parts, self._parts.meters, self._parts.backlog.counts()
         meters.set_pending(
             {
-                "active": counts[parking.Pool.ACTIVE],
+                "active": counts[parking.Pool.ACTIVE] + counts[parking.Pool.ASIDE],
                 "backoff": counts[parking.Pool.BACKOFF] + counts[parking.Pool.ERRORS],
                 "unschedulable": counts[parking.Pool.UNSCHEDULABLE],
                 "gated": counts[parking.Pool.GATED],

@@ -137,26 +137,19 @@ class Decider:
         there = graph.with_changes(added=nominated) if nominated else graph
         return there.devices.choose(graph.columns.rows[name], pod.spec.gpu)
 
-    def prepare(
-        self,
-        graph: view.View,
-        pod: pods.Pod,
-        expired: Callable[[], bool] = contexts.never,
-        *,
-        searched_enough: Callable[[], bool] | None = None,
-    ) -> bool:
+    def prepare(self, graph: view.View, pod: pods.Pod, expired: Callable[[], bool] = contexts.never) -> bool:
         """Find out what rules say of such a pod and search for the ways it asks for, until `expired`.
 
-        Searches of the network ask `searched_enough` instead, where it is given.
+        What was done is kept.
 
         Returns:
             Whether `decide` has nothing left to find out.
         """
-        subject, enough = self._subject(graph, pod), searched_enough or expired
+        subject = self._subject(graph, pod)
         ruled = names.GRAPH_POLICY not in self.settings.disabled
-        if ruled and not compliance.prepare(graph, subject, expired, enough):
+        if ruled and not compliance.prepare(graph, subject, expired):
             return False
-        return preparing.prepare(graph, subject, self.settings, enough)
+        return preparing.prepare(graph, subject, self.settings, expired)
 
     def needs(self, graph: view.View, pod: pods.Pod) -> bool:
         """Whether there may be something to `prepare` for such a pod; costs next to nothing."""

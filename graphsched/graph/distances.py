@@ -13,7 +13,11 @@ costs a tenth for each and needs no sorting out. A `Search` may stop between rou
 
 Repair. A changed edge can matter only for states whose distance it made (it is *tight*), and those that hang on them by
 tight edges; they are forgotten, and searched again from what is still known around them. An edge that became better is
-tried.
+tried. This goes in rounds too, may stop between them, and may begin while a search, or a repair, is unfinished. Then
+a state may have got better since it made the distance of another, so that the step between them is not tight any more:
+whatever a step could have made, being no farther than what is known, is forgotten. What is left has always been made
+by what is left and by edges as they are, so it is the length of a way; and the frontier holds all states from which
+some step was not tried.
 
 Comes in: `arcs`. Goes out: vectors over vertex numbers. Laws, tested: a repaired search equals one made afresh, bit by
 bit, and both equal Dijkstra's algorithm over the same states.
@@ -79,11 +83,17 @@ class Search:
         self._best[self._first] = self._start
         self._closed = self._closure()
         self._frontier: Intp = np.array([self._first], np.intp)
+        self._falling = _NOTHING
+        """States that are to be forgotten, and still have the distance by which to tell what hangs on them."""
+        self._lost: list[Intp] = []
+        """States that were forgotten in the repair under way."""
+        self._around = _NOTHING
+        """Vertices at which edges changed in the repair under way."""
 
     @property
     def done(self) -> bool:
         """Whether the search has come to its end."""
-        return not len(self._frontier)
+        return not len(self._frontier) and not len(self._falling)
 
     @property
     def settled(self) -> bool:
@@ -112,14 +122,17 @@ class Search:
 
     def advance(self, expired: Expired = never) -> bool:
         """Search on until the end, or until `expired`, which is asked between rounds; returns whether it is done."""
-        while len(self._frontier):
-            self._frontier = self._round(self._frontier)
-            if len(self._frontier) and expired():
-                return False
-        return True
+        while not self.done:
+            if len(self._falling):
+                self._forget()
+            else:
+                self._frontier = self._round(self._frontier)
+            if expired():
+                break
+        return self.done
 
     def bring_up_to_date(self) -> bool:
-        """Take over what changed since; False where that is better computed afresh."""
+        """Take over what changed since, to be worked in by `advance`; False where that is better computed afresh."""
         network = self._network
         if network.capacity < self._size:
             return False
@@ -128,7 +141,7 @@ class Search:
         if self._moment == network.moment:
             return True
         changes = network.changes(self._moment)
-        if changes is None or len(changes) > REPAIRED_MAX or not self.done:
+        if changes is None or len(changes) > REPAIRED_MAX:
             return False
         if not np.array_equal(self._closed, self._closure()):
             return False
@@ -287,22 +300,41 @@ class Search:
     # ── repair ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _repair(self, changes: list[arcs.Change]) -> None:
-        """Forget what the changed edges may have made, and leave as the frontier where the search must go on."""
+        """Find what the changed edges may have made, which is to be forgotten, and where to search on if nothing is."""
         links, inside = self._changed(changes)
-        lost = _NOTHING
+        self._around = np.concatenate([self._around, links.source, inside.ravel()])
         if (links.after > links.before).any() or inside.size:
-            seeds = [links.target[self._tight(links.source, links.target, links.before, (0, 1, 2))]]
+            seeds = [links.target[self._made(links.source, links.target, links.before, (0, 1, 2))]]
             step = 1.0 if self._layers == 1 else self._start
             for target in (_CLIMBED, _DESCENDED) if inside.size else ():
                 source, reached = inside[::-1] if target == _CLIMBED else inside
                 state = reached if self._layers == 1 else reached + target * self._size
                 before = np.full(len(source), step)
-                seeds.append(state[self._tight(source, state, before, (_LINKED, target))])
-            lost = self._hanging(np.concatenate(seeds))
-        around = np.unique(np.concatenate([links.source, inside.ravel(), self._before(lost)]))
-        self._best[lost] = np.inf
-        states = (around + np.arange(self._layers)[:, None] * self._size).ravel()
-        self._frontier = states[self._best[states] < np.inf]
+                seeds.append(state[self._made(source, state, before, (_LINKED, target))])
+            self._falling = np.unique(np.concatenate([self._falling, *seeds]))
+        if not len(self._falling):
+            self._resume()
+
+    def _forget(self) -> None:
+        """Forget the states that fall; those that hang on them are the next to. After the last, search on."""
+        fell = self._falling
+        targets, values, _, _ = self._reached(fell)
+        self._best[fell] = np.inf
+        self._lost.append(fell)
+        known = self._best[targets]
+        hanging = targets[(values <= known) & (known < np.inf) & (targets != self._first)]
+        with self._network.marks.marks(len(self._best)) as marks:
+            self._falling = marks.fresh(hanging)
+        if not len(self._falling):
+            self._resume()
+
+    def _resume(self) -> None:
+        """Go on from what is still known around all that was forgotten and that changed, and where the search stood."""
+        lost = np.concatenate(self._lost) if self._lost else _NOTHING
+        around = np.unique(np.concatenate([self._around, lost % self._size, self._before(lost)]))
+        states = np.concatenate([self._frontier, (around + np.arange(self._layers)[:, None] * self._size).ravel()])
+        self._frontier = np.unique(states[self._best[states] < np.inf])
+        self._lost, self._around = [], _NOTHING
 
     def _changed(self, changes: list[arcs.Change]) -> tuple[_Links, Intp]:
         """The links whose cost is another than it was; and of containment, the pairs of holder and held concerned."""
@@ -325,24 +357,19 @@ class Search:
         pairs = np.array(sorted(inside), np.intp).reshape(len(inside), 2).T
         return _Links(heads, tails, before[differs], after[differs]), pairs
 
-    def _tight(self, source: Intp, state: Intp, before: Float, layers: tuple[int, ...]) -> Mask:
-        """Bool for each step from a vertex (in one of these layers) to a state: it made the state's distance."""
+    def _made(self, source: Intp, state: Intp, before: Float, layers: tuple[int, ...]) -> Mask:
+        """Bool for each step from a vertex (in one of these layers) to a state: it may have made the state's distance.
+
+        It has if it is tight; of an unfinished search also if it would be nearer.
+        """
         by_layer = self._best.reshape(self._layers, self._size)
         allowed = [layer for layer in layers if layer < self._layers]
         nearest = by_layer[allowed][:, source].min(axis=0)
         values = np.maximum(nearest, before) if self._widest else nearest + before
-        tight: Mask = (values == self._best[state]) & (values < np.inf) & (state != self._first)
-        return tight
-
-    def _hanging(self, seeds: Intp) -> Intp:
-        """These states, and all that hang on them by tight edges, each once."""
-        with self._network.marks.marks(len(self._best)) as marks:
-            found = [marks.fresh(seeds)]
-            while len(found[-1]):
-                targets, values, _, _ = self._reached(found[-1])
-                tight = (values == self._best[targets]) & (values < np.inf) & (targets != self._first)
-                found.append(marks.fresh(targets[tight]))
-        return np.concatenate(found)
+        known = self._best[state]
+        tight: Mask = values == known if self.done else values <= known
+        made: Mask = tight & (values < np.inf) & (known < np.inf) & (state != self._first)
+        return made
 
     def _before(self, states: Intp) -> Intp:
         """Vertices from which some step leads to these states, perhaps repeatedly."""
@@ -360,8 +387,9 @@ class Search:
         best[:, : self._size] = self._best.reshape(self._layers, self._size)
         closed = np.zeros((self._layers, size), np.bool_)
         closed[:, : self._size] = self._closed.reshape(self._layers, self._size)
-        layer, vertex = np.divmod(self._frontier, self._size)
-        self._frontier = layer * size + vertex
+        self._frontier, self._falling, *self._lost = (
+            states // self._size * size + states % self._size for states in (self._frontier, self._falling, *self._lost)
+        )
         self._best, self._closed, self._size = best.ravel(), closed.ravel(), size
 
 

@@ -85,16 +85,14 @@ class Statistics(msgspec.Struct):
 
     Attributes:
         searches: How many were begun.
-        finished: How many came to their end; repairs do not count.
-        undone: How many had to be begun anew, as something changed before they were finished.
-        repairs: How often one was repaired.
+        undone: How many had to be begun anew before they were finished, as what changed was too much to work in.
+        repairs: How often what changed was worked into one.
         hits: How often one was at hand.
         evictions: How many made room for others.
         cuts: Partners of which only the pods at some of their places were looked at.
     """
 
     searches: int = 0
-    finished: int = 0
     undone: int = 0
     repairs: int = 0
     hits: int = 0
@@ -283,20 +281,17 @@ class Routes:
         moment = self._arcs.moment
         if (held is None or not held.search.settled) and expired():
             return None
-        repaired = held is not None and held.search.done
         if held is not None and held.search.bring_up_to_date():
             self.statistics.hits += held.moment == moment
             self.statistics.repairs += held.moment != moment
             self._kept.move_to_end(name)
         else:
             self.statistics.searches += 1
-            self.statistics.undone += held is not None and not repaired
-            repaired = False
+            self.statistics.undone += held is not None and not held.search.done
             self._drop(name)
             held = self._kept[name] = _Kept(distances.Search(self._arcs, metric, origin[0], inside=origin[1]))
         held.touch(moment)
         done = held.search.advance(expired)
-        self.statistics.finished += done and not repaired
         self._bytes += held.resized()
         while self._bytes > self._bytes_max and len(self._kept) > self._searches_min:
             self.statistics.evictions += 1

@@ -85,6 +85,27 @@ class Queue(stateful.RuleBasedStateMachine):
         elif fate != "placed":
             self.queue.refused(entry, plugins, self.now, pending=fate == "pending")
 
+    @stateful.rule(which=st.integers(0, 7))
+    def set_aside(self, which: int) -> None:
+        """What a decision takes is not at hand."""
+        deciding = [entry for entry in self.out if entry.pool is Pool.DECIDING]
+        if deciding:
+            entry = deciding[which % len(deciding)]
+            self.out.remove(entry)
+            self.queue.set_aside(entry, self.now)
+
+    @stateful.rule(seconds=st.floats(0.0, 40.0), known=st.booleans())
+    def search(self, seconds: float, known: bool) -> None:
+        """Work is done for the one whose turn it is, and perhaps it is all there was to do."""
+        aside = [entry for entry in self.queue._entries.values() if entry.pool is Pool.ASIDE]
+        entry = self.queue.first_aside()
+        assert entry is (min(aside, key=lambda one: one.aside_order) if aside else None)
+        if entry is not None:
+            self.queue.searched(entry, seconds)
+            if known:
+                self.queue.let_go(entry, self.now)
+                assert entry.pool in {Pool.ACTIVE, Pool.BACKOFF}
+
     @stateful.rule()
     def refuse_all(self) -> None:
         """The cluster is full: one pod after the other is turned away."""
@@ -130,6 +151,7 @@ class Queue(stateful.RuleBasedStateMachine):
         pools = {pool: {key for key, entry in entries.items() if entry.pool is pool} for pool in Pool}
         assert {pool: len(members) for pool, members in pools.items()} == self.queue.counts()
         assert pools[Pool.ACTIVE] == set(self.queue._active._orders)
+        assert pools[Pool.ASIDE] == set(self.queue._aside._orders)
         assert pools[Pool.BACKOFF] == set(self.queue._backoff._ends)
         assert pools[Pool.ERRORS] == set(self.queue._errors._ends)
         grouped = [key for group in self.queue._groups.values() for key in group.members]
@@ -143,7 +165,7 @@ class Queue(stateful.RuleBasedStateMachine):
             if group.released is not None:
                 envoy = self.queue._entries[group.released]
                 assert envoy.group == key
-                assert envoy.pool in {Pool.ACTIVE, Pool.BACKOFF, Pool.DECIDING}
+                assert envoy.pool in {Pool.ACTIVE, Pool.ASIDE, Pool.BACKOFF, Pool.DECIDING}
 
     def teardown(self) -> None:
         """In the end everybody gets a turn: gates open, decisions fail, time passes."""
@@ -153,6 +175,8 @@ class Queue(stateful.RuleBasedStateMachine):
             self.queue.failed(unanswered, self.now)
         self.now += 1000.0
         self.queue.tick(self.now)
+        while (aside := self.queue.first_aside()) is not None:
+            self.queue.let_go(aside, self.now)
         seen = set()
         while (entry := self.queue.pop()) is not None:
             seen.add(entry.pod.key)

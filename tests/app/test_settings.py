@@ -132,6 +132,10 @@ def test_every_flag_names_a_setting() -> None:
             'profile.weights: unknown plugin "NodeAfinity" (did you mean "NodeAffinity"?)',
         ),
         (
+            "profile: {weights: {NodeAffinity: 2, TaintToleration: -3}}",
+            "profile.weights.TaintToleration: is out of range (it must be at least 0)",
+        ),
+        (
             "profile: {disabledFilters: [NodePort]}",
             'profile.disabledFilters: unknown plugin "NodePort" (did you mean "NodePorts"?)',
         ),

@@ -90,7 +90,7 @@ def test_partners_that_name_the_pod_are_prepared_for_as_well() -> None:
     """They draw it although it says nothing itself."""
     graph, decider = chain(calls=True), cycle.Decider()
     assert decider.needs(graph.view(), web(None))
-    assert not decider.prepare(graph.view(), web(None), searched_enough=at_once)
+    assert not decider.prepare(graph.view(), web(None), at_once)
     assert decider.prepare(graph.view(), web(None))
     assert "n00" == decider.decide(graph.view(), web(None), contexts.Context(expired=at_once)).node
 
@@ -99,7 +99,7 @@ def test_nothing_is_searched_for_that_no_plugin_of_the_profile_asks() -> None:
     """Limits and scores that are switched off cost nothing."""
     graph = chain()
     for demand in DEMANDS.values():
-        assert cycle.Decider(IDLE).prepare(graph.view(), web(demand), searched_enough=at_once)
+        assert cycle.Decider(IDLE).prepare(graph.view(), web(demand), at_once)
 
     assert 0 == graph.routes.statistics.searches
     assert graph.routes.knows(routes.Metric.BANDWIDTH)
@@ -108,4 +108,4 @@ def test_nothing_is_searched_for_that_no_plugin_of_the_profile_asks() -> None:
 def test_a_cluster_in_which_nobody_names_anybody_needs_nothing() -> None:
     """The usual pod is decided on without any of this."""
     assert not cycle.Decider().needs(chain().view(), web(None))
-    assert cycle.Decider().prepare(chain().view(), web(None), searched_enough=at_once)
+    assert cycle.Decider().prepare(chain().view(), web(None), at_once)

@@ -81,8 +81,8 @@ def wrong_type(
 ) -> errors.InputError:
     """The mistake behind `error`, which converting `manifest` to `body` raised."""
     matched = _MESSAGE.fullmatch(str(error))
-    problem, path = (matched["problem"], matched["path"] or "") if matched else (str(error), "")
-    field = _locate(body, without_nulls(manifest), list(_SEGMENT.findall(path)), str(error))
+    problem = matched["problem"] if matched else str(error)
+    field = field_of(body, without_nulls(manifest), error)
     told = _GOT.fullmatch(problem)
     if told is None:
         return errors.InputError(
@@ -100,6 +100,13 @@ def wrong_type(
         "put it in quotes" if wanted == ["str"] and told["got"] in {"int", "float", "bool"} else f"write {expected}"
     )
     return errors.InputError(title(kind, manifest), field, problem=f"{subject} {got}, not {expected}", remedy=remedy)
+
+
+def field_of(body: type[msgspec.Struct], tree: object, error: msgspec.ValidationError) -> str:
+    """Path of the field that is wrong, keys of maps included; `error` is what converting `tree` to `body` raised."""
+    matched = _MESSAGE.fullmatch(str(error))
+    path = (matched["path"] or "") if matched else ""
+    return _locate(body, tree, list(_SEGMENT.findall(path)), str(error))
 
 
 def too_wide(place: str, body: msgspec.Struct) -> errors.InputError:

@@ -134,17 +134,8 @@ class Book:
         self._stale = False
         return True
 
-    def prepare(
-        self,
-        graph: view.View,
-        subject: check.Subject,
-        expired: distances.Expired,
-        searched_enough: distances.Expired | None = None,
-    ) -> bool:
-        """Do the work that `ruling` would cost for such a pod, until `expired`; whether all of it is done.
-
-        Searches for ways ask `searched_enough` instead, where it is given.
-        """
+    def prepare(self, graph: view.View, subject: check.Subject, expired: distances.Expired) -> bool:
+        """Do the work that `ruling` would cost for such a pod, until `expired`; whether all of it is done."""
         if not self.refresh(graph, expired):
             return False
         known = self._kind(subject)
@@ -156,7 +147,7 @@ class Book:
             path = column.rule.path
             if answer == answers.NO or path is None:
                 continue
-            if not self._requirements.prepare(graph, path, self._stamp, searched_enough or expired):
+            if not self._requirements.prepare(graph, path, self._stamp, expired):
                 return False
         return True
 

@@ -41,11 +41,9 @@ def ruling(graph: view.View, subject: check.Subject) -> rulings.Ruling:
     return books.of(graph).ruling(graph, subject) if len(graph.rules) else rulings.NOTHING
 
 
-def prepare(
-    graph: view.View, subject: check.Subject, expired: distances.Expired, searched_enough: distances.Expired
-) -> bool:
-    """Find that out until `expired`, or `searched_enough`; whether it is known. What was done is kept."""
-    return not len(graph.rules) or books.of(graph).prepare(graph, subject, expired, searched_enough)
+def prepare(graph: view.View, subject: check.Subject, expired: distances.Expired) -> bool:
+    """Find that out until `expired`; whether it is known. What was done is kept."""
+    return not len(graph.rules) or books.of(graph).prepare(graph, subject, expired)
 
 
 def weights(graph: view.View, subject: check.Subject) -> trace.Scores | None:

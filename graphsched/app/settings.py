@@ -380,8 +380,9 @@ def _convert(tree: object, *, place: str, flag: bool = False) -> Settings:
         if not at and " - at `key` in `$" in text:
             text, _, at = text.partition(" - at `key` in `$")
             text = text.replace("Expected", "Expected name")
-        where = (place, complaints.field_of(Settings, tree, error))
-        raise _blame(text, () if flag else where, place if flag else "") from error
+        if flag:
+            raise _blame(text, (place,), "") from error
+        raise _blame(text, (place, complaints.field_of(Settings, tree, error)), at) from error
 
 
 _SHOWN_MAX = 100
@@ -397,11 +398,10 @@ _WORDS = {
 }
 
 
-def _blame(text: str, where: tuple[str, ...], flag: str) -> errors.InputError:
-    """The error behind a message of msgspec."""
-    place = where or (flag,)
+def _blame(text: str, place: tuple[str, ...], path: str) -> errors.InputError:
+    """The error behind a message of msgspec at this path, which tells of a key in a mapping only that it is one."""
     if found := re.fullmatch(r"Object contains unknown field `(.*)`", text):
-        return _unknown(found[1], place)
+        return _unknown(found[1], place, path)
     if found := re.fullmatch(r"Object missing required field `(\w+)`", text):
         return errors.InputError(*place, problem=f"{found[1]} is missing", remedy="see docs/configuration.md")
     if found := re.fullmatch(r"Expected `(\w+)`, got `(\w+)`", text):
@@ -430,11 +430,10 @@ _CHOICES = {
 }
 
 
-def _unknown(name: str, place: tuple[str, ...]) -> errors.InputError:
+def _unknown(name: str, place: tuple[str, ...], path: str) -> errors.InputError:
     kind: typing.Any = Settings
     # Entries of lists and mappings are written `[0]` and `[...]`.
-    path = re.findall(r"\w+|\[[^]]*]", place[-1]) if len(place) > 1 else []
-    for part in path:
+    for part in re.findall(r"\w+|\[[^]]*]", path):
         if part.startswith("["):
             kind = next(each for each in typing.get_args(kind) if isinstance(each, type) and issubclass(each, Group))
         else:

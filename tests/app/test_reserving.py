@@ -60,7 +60,7 @@ def test_amounts_are_read_in_the_units_of_nodes(tmp_path: pathlib.Path) -> None:
         ("[{holder: a, amounts: {cpu: -1}}]", '[0].amounts.cpu: "-1" is negative (use 0 or more)'),
         ("[{holder: a, amounts: {memory: 64Pi}}]", "[0].amounts.memory: 64Pi is more than any node has (keep less)"),
         ("[{holder: a, amounts: {memory: 99999999999999999999}}]", "[0].amounts.memory: "),
-        ("[{holder: a, amounts: {cpu: true}}]", "[0].amounts[...]: Expected int | float | str, got bool"),
+        ("[{holder: a, amounts: {cpu: true}}]", "[0].amounts.cpu: Expected int | float | str, got bool"),
         ("[{holder: a, amounts: {}}]", "[0].amounts: is empty (name a resource, e.g. cpu: 2)"),
         ("[{holder: a}]", "[0]: amounts is missing"),
         ("[{amounts: {cpu: 1}}]", "[0]: holder is missing"),
@@ -97,7 +97,9 @@ def test_an_unknown_field_of_an_entry_of_a_mapping_is_one_line(tmp_path: pathlib
     """As one of a list."""
     path = configured(tmp_path, "watermarks: {cpu: {highPercent: 90, lowPercent: 10, lowPercnt: 1}}")
 
-    with pytest.raises(errors.InputError, match=r'watermarks.*unknown setting "lowPercnt" \(did you mean "lowPercent"'):
+    with pytest.raises(
+        errors.InputError, match=r'watermarks\.cpu.*unknown setting "lowPercnt" \(did you mean "lowPercent"'
+    ):
         settings.load(path)
 
 

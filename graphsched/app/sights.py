@@ -2,19 +2,19 @@
 
 Comes in: the parts that `wiring` made. Goes out: probes, refreshers and callbacks for `observe`, which knows none of
 those parts. Everything here reads and nothing steers; all but the encoding of the graph runs on the loop, when somebody
-asks.
+asks, searches for ways piece by piece.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
 from graphsched.app import auditing, dumping, intake, leadership, loop as loops, ordering, parking, policing
 from graphsched.base.kit import clock as clocks
-from graphsched.base.values import keys
+from graphsched.base.values import keys, pods
 from graphsched.decision import cycle
 from graphsched.explain import why
 from graphsched.graph import codec, delta
@@ -23,6 +23,10 @@ from graphsched.sources import progress
 
 STUCK_S = 60.0
 """A loop that has not turned for so long is helped by a restart only; no turn takes a thousandth of it."""
+SEARCHED_S = 2.0
+"""An explanation waits so long at most for ways to be found; those that are not by then are unknown to it."""
+PIECE_S = 0.005
+"""One piece of that."""
 
 
 class Sights:
@@ -112,22 +116,36 @@ class Sights:
 
     async def explain(self, pod: str) -> object | None:
         """Why the pod `namespace/name` is where it is, or waits; None when there is no such pod."""
-        found = self._parts.store.pod(keys.VertexKey(f"pod/{pod}"))
+        end = self._clock.monotonic() + SEARCHED_S
+        while (found := self._subject(keys.VertexKey(f"pod/{pod}"))) is not None:
+            piece = self._until(self._clock.monotonic() + PIECE_S)
+            if self._decider.prepare(self._parts.store.view(), found, piece) or self._clock.monotonic() >= end:
+                break
+            await asyncio.sleep(0)
         if found is None:
             return None
-        strategy = self._parts.strategy
-        if not found.node and strategy.ours(found):
-            found = strategy.subject(found)
-        now, learned = self._clock.monotonic(), self._parts.rejections
+        strategy, learned = self._parts.strategy, self._parts.rejections
+        now = self._clock.monotonic()
+        context = msgspec.structs.replace(
+            learned.context(now), now=self._clock.wall(), expired=self._until(now + PIECE_S)
+        )
         return why.explain(
             self._parts.store.view(),
             found,
             self._decider,
             waiting=self._waiting(found.key),
             advised=strategy.told(found),
-            context=msgspec.structs.replace(learned.context(now), now=self._clock.wall()),
+            context=context,
             rejections=learned.told(now),
         )
+
+    def _subject(self, key: keys.VertexKey) -> pods.Pod | None:
+        """The pod as it would be decided on."""
+        found, strategy = self._parts.store.pod(key), self._parts.strategy
+        return strategy.subject(found) if found is not None and not found.node and strategy.ours(found) else found
+
+    def _until(self, due: float) -> Callable[[], bool]:
+        return lambda: self._clock.monotonic() >= due
 
     async def graph(self) -> feeds.Graph:
         """The whole graph with the promises in it, encoded.
@@ -153,6 +171,7 @@ class Sights:
             attempts=entry.attempts,
             next_try_s=max(0.0, entry.end - now) if penalised else None,
             order=next((each.told(key) for each in self._order), None),
+            aside_s=None if entry.aside is None else now - entry.aside,
         )
 
     def queue(self) -> object:

@@ -50,8 +50,16 @@ def lines(explanation: why.Explanation, *, verbose: bool = False) -> Iterator[st
         yield f"  Smallest change: {', or '.join(str(change) for change in explanation.changes)}."
     if explanation.wakes_on and explanation.state != "fits":
         yield f"  Wakes on: {wording.either(explanation.wakes_on)}.{_tries(explanation.waiting)}"
-    if explanation.waiting is not None and explanation.waiting.order is not None:
-        yield f"  In the queue: {_place(explanation.waiting.order)}."
+    if explanation.waiting is not None:
+        yield from _queued(explanation.waiting)
+
+
+def _queued(waiting: why.Waiting) -> Iterator[str]:
+    if waiting.order is not None:
+        yield f"  In the queue: {_place(waiting.order)}."
+    if waiting.aside_s is not None:
+        told = wording.duration(waiting.aside_s)
+        yield f"  Aside for {told}: ways to its partners, or what rules say of it, are still being found out."
 
 
 def _place(order: why.Order) -> str:

@@ -82,12 +82,14 @@ class Waiting(msgspec.Struct, frozen=True, gc=False):
         attempts: How often it was tried.
         next_try_s: When it is tried again by itself; None when only an event wakes it.
         order: Its place, where `queue.order` names a plugin.
+        aside_s: How long it has been waiting for ways to be found, or rules to be asked, before its next try.
     """
 
     seconds: float
     attempts: int
     next_try_s: float | None = None
     order: Order | None = None
+    aside_s: float | None = None
 
 
 class Advised(msgspec.Struct, frozen=True, gc=False):

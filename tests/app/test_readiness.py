@@ -1,13 +1,15 @@
 """Rules that take long to follow and ways that take long to find make those pods wait that ask for them, no others."""
 
+import itertools
 import typing
 
 import msgspec
 import pytest
 
-from graphsched.app import backlog as backlogs, loop, parking, readiness
+from graphsched.app import backlog as backlogs, loop, parking, readiness, sights
 from graphsched.base.values import keys, labels, pods, policies, relations
 from graphsched.decision import cycle
+from graphsched.explain import telling, why
 from graphsched.graph import delta, distances, routes, store as stores, view
 from tests import builders
 from tests.app import live
@@ -15,6 +17,7 @@ from tests.fakes import virtual
 
 NODES = 60
 SEARCHES = 3
+NEAR_DB = {"graphsched.io/peers": "app=near;maxLatencyMs=5"}
 NEAR = labels.selector([labels.Requirement("app", labels.Operator.IN, ("near",))])
 
 
@@ -341,6 +344,40 @@ async def test_those_that_wait_keep_no_other_from_its_turn(monkeypatch: pytest.M
         it.pod(builders.make_pod("free"))
         await it.bound("free")
         assert 2 * loop.DECISIONS_A_TURN == it.parts.backlog.counts()[parking.Pool.ASIDE]
+        monkeypatch.setattr(sights, "SEARCHED_S", 0.0)
+        explained = await it.program.sights.explain("default/slow0")
+        assert isinstance(explained, why.Explanation)
+        assert "  Aside for 0ms: ways to its partners, or what rules say of it, are still being found out." in (
+            telling.text(explained).splitlines()
+        )
+
+
+@virtual.timed
+async def test_an_explanation_is_searched_for_piece_by_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others have the loop in between."""
+    pieces, prepare = list[bool](), cycle.Decider.prepare
+
+    def in_pieces(decider: cycle.Decider, graph: view.View, pod: pods.Pod, *_args: object) -> bool:
+        pieces.append(prepare(decider, graph, pod, itertools.cycle((False, True)).__next__))
+        return pieces[-1]
+
+    async with live.scheduler(*(builders.make_node(f"n{number}").cpu("4") for number in range(9))) as it:
+        patch = delta.Patch()
+        for number in range(8):
+            ends = keys.node_key(f"n{number}"), keys.node_key(f"n{number + 1}")
+            for tie in (ends, ends[::-1]):
+                patch.set_edge(keys.EdgeID(*tie, keys.EdgeKind.LINK), relations.Link(latency_ms=1.0, by="t"))
+        it.parts.store.apply(patch.set_vertex(builders.make_pod("db").label("app", "near").node("n8").build()))
+        it.pod(builders.make_pod("web").set("metadata.annotations", NEAR_DB))
+        await it.bound("web")
+        it.parts.store.routes = routes.Routes(it.parts.store.topology, it.parts.store.columns)
+        monkeypatch.setattr(cycle.Decider, "prepare", in_pieces)
+        explained = await it.program.sights.explain("default/web")
+
+        assert isinstance(explained, why.Explanation)
+        assert pieces.count(False) > 3
+        assert pieces[-1]
+        assert explained.ways
 
 
 @virtual.timed
@@ -356,9 +393,7 @@ async def test_a_pod_refused_in_haste_is_tried_again_without_any_news(monkeypatc
             for tie in (ends, ends[::-1]):
                 patch.set_edge(keys.EdgeID(*tie, keys.EdgeKind.LINK), relations.Link(latency_ms=1.0, by="t"))
             it.parts.store.apply(patch)
-            it.pod(
-                builders.make_pod("web").set("metadata.annotations", {"graphsched.io/peers": "app=near;maxLatencyMs=5"})
-            )
+            it.pod(builders.make_pod("web").set("metadata.annotations", NEAR_DB))
             await it.until(lambda: it.parts.backlog.counts()[parking.Pool.ERRORS] == 1)
             patched.undo()
             await it.bound("web")

@@ -102,8 +102,12 @@ class Readiness:
         """What becomes of a pod that was taken out of the queue."""
         hasty, entry.hasty = entry.hasty, False
         if not hasty and self._decider.needs(self._store.view(), entry.pod) and not self._known(entry):
-            self._backlog.set_aside(entry, self._clock.monotonic())
-            return Answer.NOT_YET
+            now = self._clock.monotonic()
+            if not self._in_vain(entry, now):
+                self._backlog.set_aside(entry, now)
+                return Answer.NOT_YET
+            # It had all it needs, and more than once, but not when it came up behind others.
+            hasty = True
         entry.aside, entry.searched_s = None, 0.0
         return Answer.HASTY if hasty else Answer.READY
 
@@ -130,8 +134,9 @@ class Readiness:
 
     def _in_vain(self, entry: parking.Entry, now: float) -> bool:
         """Whether there is no telling that waiting on will help the pod, which has had a turn of its own."""
-        since = max(entry.aside or 0.0, self._since or 0.0)
-        return now - since >= WAIT_S_MAX and entry.searched_s >= SERVED_S and self._restless(now)
+        if entry.aside is None or self._since is None or entry.searched_s < SERVED_S:
+            return False
+        return now - max(entry.aside, self._since) >= WAIT_S_MAX and self._restless(now)
 
     def _restless(self, now: float) -> bool:
         """Whether what was found does not last."""

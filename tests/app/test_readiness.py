@@ -235,6 +235,24 @@ def test_a_pod_that_asks_for_more_than_can_be_kept_is_decided_on_with_what_is_kn
     assert it.store.routes.statistics.evictions > 0
 
 
+def test_a_pod_whose_ways_never_last_until_it_comes_up_is_decided_on() -> None:
+    """All is found each time, and then others are before it and the network changes."""
+    it = Turns(ruled=False)
+    peered(it, "first", range(4))
+    answers = list[readiness.Answer]()
+    for step in range(4000):
+        it.ready.work(it.clock.monotonic())
+        it.link(0, 1.0 + step % 2)
+        if (entry := it.backlog.pop()) is not None:
+            answers.append(it.ready.ask(entry))
+            if answers[-1] is not readiness.Answer.NOT_YET:
+                break
+
+    assert readiness.Answer.HASTY is answers[-1]
+    assert readiness.Answer.READY not in answers
+    assert readiness.WAIT_S_MAX <= it.clock.now <= 1.2 * readiness.WAIT_S_MAX
+
+
 def test_in_a_network_at_rest_no_pod_is_decided_on_before_all_is_known() -> None:
     """However long it waits behind others that ask for much."""
     it, wanting = Turns(ruled=False), ["p0", "p1", "p2", "p3"]

@@ -233,7 +233,7 @@ class Loop:
         self._parts.meters.decision(now - began)
         message = ""
         if decision.diagnosis is None:
-            self._place(entry, decision, began)
+            self._place(entry, decision, began, hasty=hasty)
         else:
             message = self._turn_away(entry, decision.diagnosis, began, hasty=hasty)
         self._past.add(decision, time=self._clock.wall(), seconds=now - began, message=message, attempt=entry.attempts)
@@ -241,12 +241,12 @@ class Loop:
     def _decision_expired(self) -> bool:
         return self._clock.monotonic() >= self._decision_due
 
-    def _place(self, entry: parking.Entry, decision: trace.Decision, began: float) -> None:
+    def _place(self, entry: parking.Entry, decision: trace.Decision, began: float, *, hasty: bool) -> None:
         parts, pod = self._parts, entry.pod
         parts.promises.make(pod, decision.node, decision.devices)
         promise = parts.promises.get(pod.key, pod.uid)
         assert promise is not None  # noqa: S101  just made
-        self._tries[pod.key] = rechecks.Try(entry, began, decision, promise, parts.store.generation)
+        self._tries[pod.key] = rechecks.Try(entry, began, decision, promise, parts.store.generation, hasty)
         parts.races.decided(decision)
         parts.backlog.placed(entry, began)
         if pod.nominated not in {"", decision.node}:

@@ -17,7 +17,7 @@ import msgspec
 
 from graphsched.app import neighbours, parking, promises
 from graphsched.base.values import pods, status
-from graphsched.decision import cycle, names, trace
+from graphsched.decision import context as contexts, cycle, names, trace
 from graphsched.graph import store as stores, view
 
 
@@ -30,6 +30,7 @@ class Try(msgspec.Struct, frozen=True, gc=False):
         decision: What was decided.
         promise: What the graph was told; its node may be another one by now.
         sound: Generation of the graph at which that node was last known to take the pod.
+        hasty: Whether it was made without all that a decision takes, as waiting on was of no use (`readiness`).
     """
 
     entry: parking.Entry
@@ -37,6 +38,7 @@ class Try(msgspec.Struct, frozen=True, gc=False):
     decision: trace.Decision
     promise: promises.Promise
     sound: int
+    hasty: bool = False
 
 
 class Found(msgspec.Struct, frozen=True, gc=False):
@@ -82,7 +84,8 @@ class LastLook:
             tried: What is about to be carried out.
             pinned: Whether an earlier call to this node may still take effect, so that no other node may be asked for.
             expired: Whether this has taken too long. What rules require of the network may have to be searched for, and
-                then the pod is decided anew, once that is done.
+                then the pod is decided anew, once that is done; or, of a hasty decision, limits that are not known
+                refuse the node.
         """
         crowded = status.SUCCESS if pinned else self._beside.refusal(tried.promise.node)
         if crowded.ok and tried.sound == self._store.generation:
@@ -91,21 +94,22 @@ class LastLook:
         pod = self._newest(promise.pod)
         if crowded.ok and self._untouched(graph, tried, pod):
             return Found(tried)
-        if not self._decider.prepare(graph, pod, expired):
+        if not self._decider.prepare(graph, pod, expired) and not tried.hasty:
             return Found(None, _SEARCHING)
+        context = contexts.Context(expired=expired)
         beneath = graph.with_changes(removed=[pod.key])
-        refused = crowded if not crowded.ok else self._decider.admits(beneath, pod, promise.node)
+        refused = crowded if not crowded.ok else self._decider.admits(beneath, pod, promise.node, context)
         if refused.ok:
             return Found(msgspec.structs.replace(tried, sound=graph.generation))
         others = (tried.decision.node, *tried.decision.runners_up)[: self._candidates]
         for name in () if pinned else others:
-            if name != promise.node and self._takes(beneath, pod, name):
+            if name != promise.node and self._takes(beneath, pod, name, context):
                 moved = self._promises.move(promise, name, self._decider.devices(beneath, pod, name))
                 return Found(msgspec.structs.replace(tried, promise=moved, sound=self._store.generation), refused)
         return Found(None, refused)
 
-    def _takes(self, beneath: view.View, pod: pods.Pod, node: str) -> bool:
-        return self._beside.refusal(node).ok and self._decider.admits(beneath, pod, node).ok
+    def _takes(self, beneath: view.View, pod: pods.Pod, node: str, context: contexts.Context) -> bool:
+        return self._beside.refusal(node).ok and self._decider.admits(beneath, pod, node, context).ok
 
     def _newest(self, pod: pods.Pod) -> pods.Pod:
         """The pod as it is now, or as it was decided on when it is gone or another has its name."""

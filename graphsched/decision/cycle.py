@@ -86,7 +86,9 @@ class Decider:
             avoided=() if costs is None else costs.avoided(mask),
         )
 
-    def admits(self, graph: view.View, pod: pods.Pod, name: str) -> status.Status:
+    def admits(
+        self, graph: view.View, pod: pods.Pod, name: str, context: contexts.Context = contexts.PLAIN
+    ) -> status.Status:
         """Whether one node takes the pod: every filter, evaluated anew for it alone.
 
         Raises:
@@ -101,7 +103,7 @@ class Decider:
         pinned = _pinned(pod.spec, self.settings)
         if pinned is not None and name not in {*pinned, pod.nominated}:
             return status.Status(status.Code.UNRESOLVABLE, (identity.NodeAffinity.reason,), names.NODE_AFFINITY)
-        subject, rows = self._subject(graph, pod), np.array([row], np.intp)
+        subject, rows = self._subject(graph, pod, context), np.array([row], np.intp)
         checks = [each for each in self._running(graph, pod) if each.applies(subject)]
         nominated = _nominated_there(graph, pod, name)
         for there in (graph.with_changes(added=nominated), graph) if nominated else (graph,):

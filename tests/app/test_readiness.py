@@ -45,6 +45,20 @@ def pod(name: str, **named: str) -> pods.Pod:
     return made.build()
 
 
+def db_on(node: str) -> pods.Pod:
+    """What pods with `NEAR_DB` are near to."""
+    return builders.make_pod("db").label("app", "near").node(node).build()
+
+
+def joined(*nodes: str) -> delta.Patch:
+    """A chain of links, a millisecond each."""
+    patch = delta.Patch()
+    for ends in itertools.pairwise(map(keys.node_key, nodes)):
+        for start, end in (ends, ends[::-1]):
+            patch.set_edge(keys.EdgeID(start, end, keys.EdgeKind.LINK), relations.Link(latency_ms=1.0, by="t"))
+    return patch
+
+
 class Turns:
     """A queue, and a chain of nodes over which rules require ways: a search takes as many rounds as there are nodes."""
 
@@ -380,12 +394,7 @@ async def test_an_explanation_is_searched_for_piece_by_piece(monkeypatch: pytest
         return pieces[-1]
 
     async with live.scheduler(*(builders.make_node(f"n{number}").cpu("4") for number in range(9))) as it:
-        patch = delta.Patch()
-        for number in range(8):
-            ends = keys.node_key(f"n{number}"), keys.node_key(f"n{number + 1}")
-            for tie in (ends, ends[::-1]):
-                patch.set_edge(keys.EdgeID(*tie, keys.EdgeKind.LINK), relations.Link(latency_ms=1.0, by="t"))
-        it.parts.store.apply(patch.set_vertex(builders.make_pod("db").label("app", "near").node("n8").build()))
+        it.parts.store.apply(joined(*(f"n{number}" for number in range(9))).set_vertex(db_on("n8")))
         it.pod(builders.make_pod("web").set("metadata.annotations", NEAR_DB))
         await it.bound("web")
         it.parts.store.routes = routes.Routes(it.parts.store.topology, it.parts.store.columns)
@@ -399,6 +408,22 @@ async def test_an_explanation_is_searched_for_piece_by_piece(monkeypatch: pytest
 
 
 @virtual.timed
+async def test_a_pod_placed_in_haste_is_bound_although_its_ways_are_still_not_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also where something has changed since, so that the node is looked at once more."""
+    monkeypatch.setattr(readiness.Readiness, "ask", lambda *_: readiness.Answer.HASTY)
+    monkeypatch.setattr(routes.Routes, "prepared", lambda *_: False)
+    async with live.scheduler(builders.make_node("n1").cpu("4"), builders.make_node("n2").cpu("4")) as it:
+        it.parts.store.apply(joined("n1", "n2").set_vertex(db_on("n1")))
+        for name in ("first", "second", "third"):
+            it.pod(builders.make_pod(name).set("metadata.annotations", {"graphsched.io/peers": "app=near"}))
+        await it.bound("first", "second", "third")
+
+        assert 3 == it.program.loop.decisions
+
+
+@virtual.timed
 async def test_a_pod_refused_in_haste_is_tried_again_without_any_news(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing happens in a network at rest that would tell that the way to its partner is known by now."""
     answers = iter((readiness.Answer.HASTY, *5 * (readiness.Answer.READY,)))
@@ -406,11 +431,7 @@ async def test_a_pod_refused_in_haste_is_tried_again_without_any_news(monkeypatc
     with monkeypatch.context() as patched:
         patched.setattr(routes.Routes, "prepared", lambda *_: False)
         async with live.scheduler(builders.make_node("n1").cpu("4"), builders.make_node("n2").cpu("4")) as it:
-            ends = keys.node_key("n1"), keys.node_key("n2")
-            patch = delta.Patch().set_vertex(builders.make_pod("db").label("app", "near").node("n1").build())
-            for tie in (ends, ends[::-1]):
-                patch.set_edge(keys.EdgeID(*tie, keys.EdgeKind.LINK), relations.Link(latency_ms=1.0, by="t"))
-            it.parts.store.apply(patch)
+            it.parts.store.apply(joined("n1", "n2").set_vertex(db_on("n1")))
             it.pod(builders.make_pod("web").set("metadata.annotations", NEAR_DB))
             await it.until(lambda: it.parts.backlog.counts()[parking.Pool.ERRORS] == 1)
             patched.undo()

@@ -14,8 +14,10 @@ import msgspec
 from graphsched.app import offline, ordering, simulation, terminal
 from graphsched.base.values import errors, nodes
 from graphsched.explain import causes, wording
+from graphsched.sources import state
 
 _PENDING_SHOWN = 20
+_NAMED_SHOWN = 5
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,9 +81,9 @@ def command(options: Options) -> int:
         _check_writable(options.report)
     cluster = offline.load(options.paths, config=options.config)
     offline.settle()
-    if not cluster.pending:
-        held = f"it holds {wording.count(len(cluster.pods), 'pod')}, all of them bound" if cluster.pods else "no pods"
-        terminal.note(f"graphsched: nothing to place: {held}")
+    nothing = _nothing(cluster, options.scheduler)
+    if nothing:
+        terminal.note(f"graphsched: nothing to place: {nothing}")
     with terminal.progress("deciding", len(cluster.pending)) as advance:
         run = simulation.run(
             cluster,
@@ -153,10 +155,24 @@ def tables(run: simulation.Run, *, names: bool = True, show_all: bool = False) -
         )
 
 
+def _nothing(cluster: state.ClusterState, scheduler: str) -> str:
+    """Why there is no pod to place; empty where there is one."""
+    if not cluster.pods:
+        return "no pods"
+    if not cluster.pending:
+        return f"it holds {wording.count(len(cluster.pods), 'pod')}, all of them bound"
+    named = sorted({pod.scheduler for pod in cluster.pending})
+    if not scheduler or scheduler in named:
+        return ""
+    return f"no pending pod names the scheduler {scheduler}, but {', '.join(named[:_NAMED_SHOWN])}"
+
+
 def summary(run: simulation.Run) -> str:
     """The first line: how many of how many found a node."""
     total = len(run.placed) + len(run.pending) + len(run.gated)
     where = f"on {wording.count(len(run.cluster.nodes), 'node')}"
+    if not total:
+        return f"There is no pod to place {where}."
     if not run.pending and not run.gated:
         return f"All {wording.count(total, 'pod')} found a node {where}."
     share = 100 * len(run.placed) / total if total else 0.0

@@ -32,6 +32,8 @@ _CORDON = pods.Toleration(key="node.kubernetes.io/unschedulable", operator="Exis
 # manifest, opening a node is an operator's decision, another selector may be another purpose altogether.
 _COST_ROOM, _COST_PORT, _COST_SKEW, _COST_CORDON, _COST_TAINT, _COST_SELECTOR = 1.0, 4.0, 5.0, 6.0, 8.0, 20.0
 _COST_POOL = 10.0
+_COST_SMALLER = 3.0
+"""Beside room, for each resource of which the node has too little altogether: no pod that leaves it will help."""
 
 
 class Change(msgspec.Struct, frozen=True, gc=False):
@@ -167,6 +169,7 @@ def _less(
         lacking = amounts[name] - free
         missing.append(wording.amount(name, lacking, up=True))
         cost += _COST_ROOM + lacking / max(offered.get(name, 0), amounts[name])
+        cost += _COST_SMALLER * (amounts[name] > offered.get(name, 0))
         amounts[name] = free
     left = tuple((name, amount) for name, amount in sorted(amounts.items()) if amount)
     demand = msgspec.structs.replace(pod.spec.demand, amounts=left)
@@ -197,7 +200,8 @@ def _fewer_devices(
     lacking = gpu.count - whole
     less = pods.GpuDemand(whole, gpu.milli, gpu.models) if whole else None
     text = f"{wording.count(lacking, 'GPU')} more" if whole else wording.count(lacking, "GPU")
-    return _Relaxed(_replaced(pod, gpu=less), text, _COST_ROOM + lacking / max(node.gpus, gpu.count))
+    cost = _COST_ROOM + lacking / max(node.gpus, gpu.count) + _COST_SMALLER * (gpu.count > node.gpus)
+    return _Relaxed(_replaced(pod, gpu=less), text, cost)
 
 
 def _tolerating(
@@ -351,9 +355,12 @@ def _estimate(
         case names.NODE_RESOURCES_FIT | names.HEADROOM | names.BUDGET:
             if groups.too_many_pods(refused):
                 return np.inf
-            row, wanted = graph.columns.rows[name], dict(pod.spec.demand.amounts)
+            row, wanted, node = graph.columns.rows[name], dict(pod.spec.demand.amounts), graph.node(name)
+            offered = {} if node is None else dict(node.allocatable)
             room = sum(
-                _COST_ROOM + 1 - max(0, int(free[resource][row])) / wanted[resource]
+                _COST_ROOM
+                + (1 - max(0, int(free[resource][row])) / wanted[resource])
+                + _COST_SMALLER * (wanted[resource] > offered.get(resource, 0))
                 for resource in groups.short_of(refused)
             )
             return room + _devices_cost(graph, pod, name)
@@ -388,7 +395,8 @@ def _devices_cost(graph: view.View, pod: pods.Pod, name: str) -> float:
         lacking = float(gpu.milli - free.max()) / 1000
     else:
         lacking = float(gpu.count - np.count_nonzero(free >= gpu.milli)) / gpu.count
-    return _COST_ROOM + lacking if lacking > 0 else 0.0
+    smaller = _COST_SMALLER * (gpu.count > node.gpus)
+    return _COST_ROOM + lacking + smaller if lacking > 0 else 0.0
 
 
 def _with_culprit(

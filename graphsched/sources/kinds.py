@@ -1,11 +1,13 @@
 """The kinds of API objects there are, so that a misspelt one is told from one that scheduling does not read.
 
-A group of the API itself must hold the kind; any other group is somebody's custom resources, whose kinds nobody here
-can know.
+A group of the API itself must hold the kind, and so must our own, in its version; any other group is somebody's custom
+resources, whose kinds nobody here can know.
 """
 
 from __future__ import annotations
 
+OWN_GROUP = "graphsched.io"
+OWN_VERSION = f"{OWN_GROUP}/v1alpha1"
 _CORE = """Binding ComponentStatus ConfigMap Endpoints Event LimitRange Namespace Node PersistentVolume
 PersistentVolumeClaim Pod PodTemplate ReplicationController ResourceQuota Secret Service ServiceAccount"""
 _GROUPS = {
@@ -26,6 +28,7 @@ _GROUPS = {
     "discovery.k8s.io": "EndpointSlice",
     "events.k8s.io": "Event",
     "extensions": "",
+    OWN_GROUP: "GraphPolicy NetworkLink",
     "flowcontrol.apiserver.k8s.io": "FlowSchema PriorityLevelConfiguration",
     "internal.apiserver.k8s.io": "StorageVersion",
     "networking.k8s.io": "Ingress IngressClass IPAddress NetworkPolicy ServiceCIDR",
@@ -39,7 +42,7 @@ _GROUPS = {
     "storagemigration.k8s.io": "StorageVersionMigration",
 }
 KINDS = {group: frozenset(kinds.split()) for group, kinds in _GROUPS.items()}
-"""Group → kinds. Groups that are part of the API, with what 1.36 serves."""
+"""Group → kinds. Groups that are part of the API, with what 1.36 serves, and our own."""
 
 
 def group_of(api_version: str) -> str:
@@ -48,11 +51,12 @@ def group_of(api_version: str) -> str:
 
 
 def problem(api_version: str, kind: str) -> str:
-    """Why there is no such kind; empty when there is, or when the group is somebody's own."""
+    """Why there is no such kind; empty when there is, or when the group is somebody else's."""
     if not api_version:
         known = any(kind in kinds for kinds in KINDS.values())
         return "" if known else f'unknown kind "{kind}"'
-    known_kinds = KINDS.get(group_of(api_version))
-    if known_kinds is None or kind in known_kinds:
-        return ""
-    return f'unknown kind "{kind}" in apiVersion "{api_version}"'
+    group = group_of(api_version)
+    known_kinds = KINDS.get(group)
+    if known_kinds is not None and kind not in known_kinds:
+        return f'unknown kind "{kind}" in apiVersion "{api_version}"'
+    return f'unknown apiVersion "{api_version}"' if group == OWN_GROUP and api_version != OWN_VERSION else ""

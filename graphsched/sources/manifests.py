@@ -20,6 +20,7 @@ from graphsched.base.kube import (
     checks,
     complaints,
     defaults,
+    networklinks,
     nodes as kube_nodes,
     pods as kube_pods,
     policies as kube_policies,
@@ -252,6 +253,11 @@ class Collector:
     def _describe(self, manifest: dict[str, object], kind: str, group: str, place: str) -> None:
         codec, describe = custom.KINDS[group, kind]
         body = codec.convert(manifest)
+        if kind == networklinks.KIND:
+            # Of kinds that others define there may be fields that nobody here reads; ours has none but these.
+            unknown = strictness.unknown_field(manifest.get("spec"), networklinks.Spec, "spec")
+            if unknown is not None:
+                raise unknown.within(complaints.title(kind, manifest))
         # Kinds of two groups may be called the same.
         self._claim(f"{kind}.{group}", body.metadata, place)
         self._described.append(describe(body))

@@ -89,6 +89,7 @@ def to_patch(state: ClusterState) -> delta.Patch:
     )
     patch = delta.Patch(vertices={vertex.key: vertex for vertex in vertices}, edges=dict(state.edges))
     if state.described:
-        for row, value in surveys.whole(state.described, ((node.name, node.labels) for node in state.nodes)).items():
+        labelled = ((node.name, node.labels) for node in state.nodes)
+        for row, value in surveys.whole(state.described, labelled, unattached=True).items():
             surveys.put(patch, row, value)
     return healths.pictured(patch)

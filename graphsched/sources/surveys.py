@@ -201,6 +201,15 @@ class Survey:
         """A copy of what the graph holds once it has applied all that was flushed."""
         return dict(self._sent)
 
+    @property
+    def unattached(self) -> dict[Row, Value]:
+        """Edges that somebody says at a node which is not there, and that the graph is therefore not told."""
+        return {
+            row: self._first(sayers)
+            for row, sayers in self._said.items()
+            if not isinstance(row, str) and self._misses(row)
+        }
+
     def description(self, key: keys.VertexKey) -> descriptions.Description | None:
         """What the object says; None when there is none."""
         return self._objects.get(key)
@@ -253,10 +262,16 @@ class Survey:
     def _due(self, row: Row) -> Value | None:
         """What the graph should hold of the row: what the first says that says it."""
         sayers = self._said.get(row)
-        if not sayers:
+        if not sayers or (not isinstance(row, str) and self._misses(row)):
             return None
-        if not isinstance(row, str) and any(end.startswith(_NODE) and end not in self._nodes for end in row[:2]):
-            return None
+        return self._first(sayers)
+
+    def _misses(self, edge: keys.EdgeID) -> bool:
+        """Whether it has an end at a node that is not there."""
+        return any(end.startswith(_NODE) and end not in self._nodes for end in edge[:2])
+
+    @staticmethod
+    def _first(sayers: dict[Owner, tuple[int, Value]]) -> Value:
         return min(sayers.items(), key=lambda item: (item[1][0], item[0]))[1][1]
 
     def _refresh(self, rows: Iterable[Row]) -> None:
@@ -373,9 +388,12 @@ class Survey:
 
 
 def whole(
-    described: Iterable[descriptions.Description], nodes: Iterable[tuple[str, labels.Labels]]
+    described: Iterable[descriptions.Description],
+    nodes: Iterable[tuple[str, labels.Labels]],
+    *,
+    unattached: bool = False,
 ) -> dict[Row, Value]:
-    """The rows that these descriptions come to with these nodes (name and labels)."""
+    """The rows that these descriptions come to with these nodes (name and labels), with `unattached` also those."""
     survey = Survey()
     for name, node_labels in nodes:
         survey.set_node(name, node_labels)
@@ -384,7 +402,7 @@ def whole(
     while survey.work(1 << 20):
         pass
     survey.flush(delta.Patch())
-    return survey.rows
+    return {**survey.rows, **survey.unattached} if unattached else survey.rows
 
 
 def _asked(description: descriptions.Description | None) -> set[descriptions.Domain]:

@@ -154,6 +154,16 @@ def test_another_schedulers_pods_can_be_left_alone(tmp_path: pathlib.Path, capsy
     assert ["default/ours"] == [entry["pod"] for entry in result["placed"]]
 
 
+def test_a_scheduler_that_no_pod_names_is_told_of(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Or it would read as if all was well."""
+    path = write(tmp_path / "c.yaml", make_node("n1"), make_pod("web"))
+    assert 0 == cli.execute(["simulate", "--scheduler", "nobody", path])
+    said = capsys.readouterr()
+
+    assert "nothing to place: no pending pod names the scheduler nobody, but default-scheduler" in said.err
+    assert said.out.startswith("There is no pod to place on 1 node.")
+
+
 def test_room_nominated_to_a_pod_that_went_elsewhere_is_given_again() -> None:
     """The pod that was refused because of it gets another try."""
     done = run(

@@ -33,6 +33,14 @@ def test_its_own_tests_pass(installed: dict[str, str]) -> None:
     assert "8 passed" in done.stdout
 
 
+def test_the_example_places_what_most_others_wait_for(installed: dict[str, str]) -> None:
+    """Without the plugin it is the oldest pod that gets the only place."""
+    command = [sys.executable, "-m", "graphsched", "simulate", "--output", "json", str(EXAMPLE / "cluster.yaml")]
+    for more, placed in (([], "default/web"), (["--config", str(EXAMPLE / "config.yaml")], "default/db")):
+        done = subprocess.run([*command, *more], env=installed, capture_output=True, text=True, check=False, timeout=60)
+        assert [placed] == [each["pod"] for each in json.loads(done.stdout)["placed"]], done.stdout
+
+
 def test_a_setting_that_names_it_finds_it(installed: dict[str, str], tmp_path: pathlib.Path) -> None:
     """And a misspelt one is one line that names it."""
     items = [builders.make_node("n1").manifest(), builders.make_pod("web").manifest()]

@@ -13,6 +13,7 @@ NODE = "kind: Node\napiVersion: v1\nmetadata: {name: n1}\n"
 POD = "kind: Pod\napiVersion: v1\nmetadata: {name: web}\n"
 DEPLOYMENT = "kind: Deployment\napiVersion: apps/v1\nmetadata: {name: web}\n"
 TEMPLATE = "template: {spec: {containers: [{}]}}}\n"
+LINK = "kind: NetworkLink\napiVersion: graphsched.io/v1alpha1\nmetadata: {name: l}\n"
 HEAD = "apiVersion: v1\nmetadata: {name: web}\n"
 
 
@@ -98,6 +99,26 @@ TABLE = [
     ),
     ("an unknown kind in a known group", "kind: Deploy\napiVersion: apps/v1\n", 'a.yaml:1: unknown kind "Deploy" in'),
     ("a known kind in the wrong group", "kind: Deployment\napiVersion: v1\n", 'a.yaml:1: unknown kind "Deployment" in'),
+    (
+        "a misspelt kind of our own",
+        "kind: GraphPolcy\napiVersion: graphsched.io/v1alpha1\n",
+        'a.yaml:1: unknown kind "GraphPolcy" in',
+    ),
+    (
+        "our own kind in a version that is none",
+        "kind: GraphPolicy\napiVersion: graphsched.io/v1\n",
+        'a.yaml:1: unknown apiVersion "graphsched.io/v1" (correct apiVersion and kind)',
+    ),
+    (
+        "a misspelt field of a link",
+        LINK + "spec: {endpoints: [{node: n1}, {node: n2}], latency: 1}\n",
+        'a.yaml:1: NetworkLink "l": spec.latency: is no field (write latencyMs)',
+    ),
+    (
+        "a misspelt field of an end of a link",
+        LINK + "spec: {endpoints: [{node: n1}, {nod: n2}]}\n",
+        'a.yaml:1: NetworkLink "l": spec.endpoints[1].nod: is no field (write node)',
+    ),
     ("a group that is gone", "kind: Deployment\napiVersion: extensions/v1beta1\n", "a.yaml:1: unknown kind"),
     (
         "an unknown kind and no apiVersion",

@@ -198,11 +198,16 @@ def _rule(policy: str, number: int, entry: Rule, priority: int) -> policies.Rule
             "action", problem=f'"{entry.action[:64]}" is not known', remedy=f"use one of: {', '.join(actions)}"
         )
     action = policies.Action(entry.action)
-    if (entry.weight is not None) != (action is policies.Action.WEIGHT):
-        raise errors.InputError("weight", problem="goes with action weight and no other", remedy="correct one of them")
-    if (entry.require is not None) != (action is policies.Action.REQUIRE):
-        problem = "goes with action require and no other"
-        raise errors.InputError("require", problem=problem, remedy="correct one of them")
+    for field, given, needing in (
+        ("weight", entry.weight is not None, policies.Action.WEIGHT),
+        ("require", entry.require is not None, policies.Action.REQUIRE),
+    ):
+        if given and action is not needing:
+            remedy = f"leave it out, or write action: {needing.value}"
+            raise errors.InputError(field, problem=f"goes with action {needing.value} and no other", remedy=remedy)
+        if action is needing and not given:
+            problem = f"is missing, and action {needing.value} needs it"
+            raise errors.InputError(field, problem=problem, remedy=f"add {field}, or write another action")
     weight = entry.weight or 0
     if not -WEIGHT_MAX <= weight <= WEIGHT_MAX:
         raise errors.InputError("weight", problem=f"{weight} is out of range", remedy="use -100 to 100")

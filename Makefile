@@ -26,7 +26,7 @@ $(STAMP): pyproject.toml requirements-dev.lock scripts/setup-venv.sh
 	@touch $@
 
 .PHONY: demo
-demo: setup ## Schedule the openb trace offline and write a report (minutes, no Go)
+demo: setup ## Schedule the openb trace offline and write a report (ten seconds once set up, no Go)
 	@$(PY) examples/openb/demo.py
 
 .PHONY: cluster-demo

@@ -15,7 +15,7 @@ import msgspec
 
 from graphsched.app import asking, capturing, offline, settings, targets, terminal
 from graphsched.base.kit import clock
-from graphsched.base.values import errors
+from graphsched.base.values import errors, keys
 from graphsched.explain import wording
 from graphsched.explain.atlas import dot, figures, maps, naming, stats, survey, trees
 from graphsched.explain.pictures import network
@@ -164,7 +164,8 @@ def _chosen(graph: store.Store, options: Export, marks: Mapping[str, watermarks.
     layers = [layer for layer in maps.Layer if layer.value in options.layers] or list(maps.Layer)
     shown = survey.survey(graph, layers, marks)
     if options.around:
-        around = naming.find(shown.by_key, options.around)
+        rules = {vertex.key: vertex.name for vertex in shown.vertices if vertex.kind == keys.Kind.RULE}
+        around = naming.find(shown.by_key, options.around, rules)
         shown = shown.neighbourhood(around, DEPTH if options.depth is None else options.depth)
     kinds = {vertex.kind for vertex in shown.vertices}
     for kind in options.without:

@@ -167,6 +167,12 @@ def test_a_name_is_as_short_as_it_may_be(text: str, meant: str) -> None:
     assert meant == naming.find(KNOWN, text)
 
 
+@pytest.mark.parametrize("text", ["keep-gpus", "edge/keep-gpus", "edge/0", "rule/edge/0"])
+def test_a_rule_is_named_as_it_is_shown(text: str) -> None:
+    """With its policy or without."""
+    assert "rule/edge/0" == naming.find([*KNOWN, "rule/edge/0", "rule/edge/1"], text, {"rule/edge/0": "keep-gpus"})
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -1,14 +1,15 @@
 """Which vertex somebody means: a key, or a name that is as short as it may be.
 
 `node/n1`, `n1`, `default/web-0`, `web-0`, `zone=a` and `leaf-12` each mean the vertex that anybody would expect, as
-long as there is one. Several of the same name are told, and a name that nobody has is answered with those that are
-close.
+long as there is one; so does what a vertex is called where it is shown, such as the name of a rule, whose key is its
+policy and number. Several of the same name are told, and a name that nobody has is answered with those that are close.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import types
+from collections.abc import Iterable, Mapping
 
 from graphsched.base.values import errors, keys
 
@@ -20,19 +21,25 @@ _COMPARED_MAX = 20_000
 """Names that a misspelt one is compared with: some 20 ms for each 1,000."""
 
 
-def find(known: Iterable[str], text: str) -> str:
+def find(known: Iterable[str], text: str, titles: Mapping[str, str] = types.MappingProxyType({})) -> str:
     """The key that `text` means.
 
     Args:
         known: Keys of all vertices.
-        text: A key, a name without its kind, or the last part of a name.
+        text: A key, a name without its kind, the last part of a name, or a title, also with what its key begins with.
+        titles: What vertices are called where they are shown, by key; those whose name it is need not be here.
 
     Raises:
         InputError: Nobody is called so, or several are.
     """
     every = list(known)
+
+    def titled(key: str) -> tuple[str, ...]:
+        title = titles.get(key)
+        return () if title is None else (title, f"{_without_kind(key)[0].partition('/')[0]}/{title}")
+
     # The strictest reading first: a later one counts only where no earlier one finds anything.
-    for level in (_whole, _node, _without_kind, _default_namespace, _last_part):
+    for level in (_whole, _node, _without_kind, _default_namespace, _last_part, titled):
         found = sorted({key for key in every if text in level(key)})
         if len(found) == 1:
             return found[0]

@@ -425,7 +425,9 @@ def _usage(error: Exception) -> str:
         message = str(formatted())
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "graphsched"
-    return f"{message.rstrip('.')} (see {command} --help)"
+    # "Value error," is how the library that checks values begins what a check of a choice has to say.
+    message = message.replace("Value error, ", "").rstrip(".")
+    return f"{message} (see {command} --help)"
 
 
 def _said(text: str, code: int) -> int:

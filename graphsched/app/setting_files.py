@@ -58,6 +58,10 @@ def read(path: str) -> dict[typing.Any, typing.Any]:
     return loaded
 
 
+_KNOWN = {"but found another document": "a second document begins here, and a configuration file is one"}
+"""What the library says of half a sentence."""
+
+
 def _parsed(raw: bytes, path: str) -> object:
     where = ""
     cause: Exception
@@ -74,7 +78,7 @@ def _parsed(raw: bytes, path: str) -> object:
     except (ValueError, LookupError, AttributeError) as error:
         # How the library says that a value is not what it looks like: a date of month 99, `!!bool` of another word.
         problem, cause = f"a value can not be read: {error}", error
-    problem = problem.replace("\n", " ")[:_SHOWN_MAX]
+    problem = _KNOWN.get(problem, problem).replace("\n", " ")[:_SHOWN_MAX]
     raise errors.InputError(
         path, where, problem=f"not valid YAML: {problem}", remedy="see docs/configuration.md"
     ) from cause

@@ -46,7 +46,10 @@ def test_the_version_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["simulat"], "No such command"),
         (["simulate", "--foo"], "No such option"),
-        (["simulate", "--output", "xml"], "xml"),
+        (
+            ["simulate", "--output", "xml"],
+            "value for '--output' / '-o': 'xml' is not one of 'table', 'json', 'yaml' (see gra",
+        ),
         (["explain"], "POD"),
         (["simulate"], "no input (name manifests"),
         (["simulate", "/nowhere/x.yaml"], "/nowhere/x.yaml: no such file or directory"),

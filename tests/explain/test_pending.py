@@ -78,15 +78,11 @@ def test_several_obstacles_on_a_node_are_all_told() -> None:
 
 def test_a_node_that_could_hold_the_pod_is_named_before_one_that_is_too_small() -> None:
     """More is missing there, but a pod that leaves it would help, and none that leaves the other."""
-    graph = world(
-        make_node("small").cpu("4"), make_node("large").cpu("10"), make_pod("a").cpu("9500m").node("large")
-    )
+    graph = world(make_node("small").cpu("4"), make_node("large").cpu("10"), make_pod("a").cpu("9500m").node("large"))
     found = asked(graph, make_pod("web").cpu("8"))
 
     assert ["7.5 CPUs on large"] == [str(one) for one in found.changes]
-    gpus = world(
-        make_node("few").gpus(1), make_node("many").gpus(4), make_pod("a").gpu(4, 1000).cpu("3").node("many")
-    )
+    gpus = world(make_node("few").gpus(1), make_node("many").gpus(4), make_pod("a").gpu(4, 1000).cpu("3").node("many"))
     assert "many" == asked(gpus, make_pod("web").cpu("3").gpu(4, 1000)).changes[0].node
 
 

@@ -58,7 +58,7 @@ def read(path: str) -> dict[typing.Any, typing.Any]:
     return loaded
 
 
-_KNOWN = {"but found another document": "a second document begins here, and a configuration file is one"}
+_KNOWN = {"but found another document": "a second document begins"}
 """What the library says of half a sentence."""
 
 

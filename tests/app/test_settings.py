@@ -199,11 +199,7 @@ def test_every_flag_names_a_setting() -> None:
         ('profile: {allocation: {"": 1}}', "profile.allocation: has an empty name (e.g. cpu)"),
         ('profile: {balance: [cpu, ""]}', "profile.balance: has an empty name (e.g. cpu)"),
         ("[1, 2]", "not a mapping (write settings as `name: value`)"),
-        (
-            "a: 1\n---\nb: 2",
-            "line 2, column 1: not valid YAML: a second document begins here, and a configuration file is one "
-            "(see docs/configuration.md)",
-        ),
+        ("a: 1\n---\nb: 2", "line 2, column 1: not valid YAML: a second document begins (see docs/configuration.md)"),
         ("a: 'b", "line 1, column 6: not valid YAML: found unexpected end of stream (see docs/configuration.md)"),
         (
             "a: b: c",

@@ -8,10 +8,10 @@ of which no such rule speaks and which have no partners, are decided on.
 A turn begins with work for those aside, one after the other (`parking.Entry.aside_order`), and whoever has all it needs
 by then may be decided on in the same turn, before anything changes again. The work has `SEARCH_S`; once somebody has
 waited for `PATIENCE_S` on end it has `HURRY_S`. Whatever was done is kept, also where the network changes meanwhile, so
-in a network at rest everybody's turn comes. One that changes all the time may change faster than that: each
-`FORCED_EVERY_S` a turn has `FORCED_S` there. Who has waited for `WAIT_S_MAX` there, or where more is asked for than can
-be kept, is decided on in haste: ways to partners that were not found are unknown, what rules require is found out in
-one go.
+in a network at rest everybody's turn comes, unless together they ask for more than can be kept. One that changes all
+the time may change faster than that: each `FORCED_EVERY_S` a turn has `FORCED_S` there. Who has waited for `WAIT_S_MAX`
+there, or where more is asked for than can be kept, is decided on in haste: ways to partners that were not found are
+unknown, what rules require is found out in one go.
 """
 
 from __future__ import annotations
